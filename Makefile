@@ -1,0 +1,79 @@
+# Everything a person or a machine does here. `make` alone lists it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# -qq keeps errors and drops the registry chatter; plain pip, so that the lock is all it needs.
+PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url --annotation-style line
+# Extra words for the tool a target runs: make test ARGS="-k ledger -x", make lock ARGS=--upgrade.
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help venv serve test check bench chaos docs lock format clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(VENV)/.dev ## make .venv with everything needed to work here
+
+serve: $(VENV)/.serve ## run OnceKey with the quickstart: http://127.0.0.1:8700
+	$(BIN)/oncekey serve --config examples/quickstart/oncekey.toml
+
+test: venv ## run the test suite, except the chaos tests
+	$(BIN)/pytest $(ARGS)
+
+chaos: venv ## run the tests that kill processes and databases under load
+	$(BIN)/pytest -m chaos $(ARGS)
+
+docs: venv ## run every example and check every page of the documentation
+	$(BIN)/pytest tests/docs $(ARGS)
+
+check: venv ## check format, lint, types and layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: venv ## format the code and fix what the linter can fix
+	$(BIN)/ruff check --fix-only --exit-zero .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench ## measure OnceKey beside its peers
+	$(BIN)/python -m bench $(ARGS)
+
+lock: $(BIN)/uv ## pin every version again (ARGS=--upgrade for newer ones)
+	$(COMPILE) $(ARGS) --all-extras --group dev pyproject.toml -o requirements/dev.txt
+	$(COMPILE) $(ARGS) --extra edge --group build -c requirements/dev.txt pyproject.toml -o requirements/serve.txt
+	$(COMPILE) $(ARGS) requirements/bench.in -o requirements/bench.txt
+
+clean: ## remove .venv, caches and build output
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find src tests examples bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "OnceKey needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# A stamp per set of requirements makes a second call instant. The development set contains the serving one.
+$(VENV)/.serve: requirements/serve.txt pyproject.toml | $(BIN)/python
+	@echo "Installing what serving needs into $(VENV) ..."
+	@$(PIP) -r requirements/serve.txt
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt pyproject.toml | $(BIN)/python
+	@echo "Installing what development needs into $(VENV) ..."
+	@$(PIP) -r requirements/dev.txt
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@ $(VENV)/.serve
+
+$(VENV)/.bench: requirements/bench.txt $(VENV)/.dev
+	@echo "Installing the peers to measure against ..."
+	@$(PIP) -r requirements/bench.txt
+	@touch $@
+
+$(BIN)/uv: | $(BIN)/python
+	@$(PIP) uv
