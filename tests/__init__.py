@@ -1,0 +1,1 @@
+"""The tests; a package so that fixtures can be imported by name."""

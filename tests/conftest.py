@@ -1,0 +1,3 @@
+"""Which fixtures every test may ask for; each lives in its own file under fixtures/."""
+
+pytest_plugins = ["tests.fixtures.ports", "tests.fixtures.postgres"]
