@@ -1,0 +1,125 @@
+"""The command: python -m bench."""
+
+import argparse
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from bench import machine, plot, report
+from bench.contenders import CONTENDERS, Contender
+from bench.results import QUICK, Plan, Results
+from bench.scenarios import SCENARIOS, Scenario
+from bench.stage import Stage
+
+HERE = Path(__file__).parent
+EXAMPLES = """\
+examples:
+  python -m bench                             everything; about 25 minutes; writes bench/RESULTS.md
+  python -m bench --quick                     the main contenders, short rounds; under 3 minutes
+  python -m bench --only new-keys replays     these scenarios
+  python -m bench --contender asgi: redis     contenders whose name has a word, and their bare app
+  python -m bench --list                      scenarios and contenders, and who cannot run here
+
+Only a whole run writes bench/RESULTS.md, bench/results.json and bench/results.svg. Any other
+run writes the same three files to bench/out, so that published figures never mix runs.
+Leave the machine alone meanwhile: ratios survive noise, but wide ranges are worth less.
+"""
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description="Measures OnceKey beside the bare app and its peers, in interleaved rounds.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    names = [scenario.name for scenario in SCENARIOS]
+    parser.add_argument("--quick", action="store_true", help="fewer contenders, shorter rounds")
+    parser.add_argument(
+        "--only", nargs="+", choices=names, metavar="SCENARIO", help=", ".join(names)
+    )
+    parser.add_argument(
+        "--contender", nargs="+", metavar="WORD", help="parts of contenders' names, see --list"
+    )
+    parser.add_argument("--rounds", type=int, help="rounds per scenario")
+    parser.add_argument("--seconds", type=int, help="seconds per sample")
+    parser.add_argument(
+        "--scratch", metavar="DIR", help="folder on the disk to measure (default /var/tmp)"
+    )
+    parser.add_argument("--list", action="store_true", help="show what there is and stop")
+    return parser.parse_args()
+
+
+def _plan(arguments: argparse.Namespace) -> Plan:
+    plan = QUICK if arguments.quick else Plan()
+    given = {"rounds": arguments.rounds, "seconds": arguments.seconds}
+    return replace(plan, **{name: value for name, value in given.items() if value})
+
+
+def _contenders(arguments: argparse.Namespace) -> list[Contender]:
+    chosen = [each for each in CONTENDERS if each.quick or not arguments.quick]
+    if not arguments.contender:
+        return chosen
+    wanted = [each for each in CONTENDERS if any(word in each.name for word in arguments.contender)]
+    frameworks = {each.framework for each in wanted}
+    return [
+        each
+        for each in CONTENDERS
+        if each in wanted or (each.is_bare and each.framework in frameworks)
+    ]
+
+
+def _show() -> None:
+    print("scenarios")
+    for scenario in SCENARIOS:
+        print(f"  {scenario.name:12} {scenario.summary}")
+    print("contenders (* also in --quick)")
+    for each in CONTENDERS:
+        mark = "*" if each.quick else " "
+        print(f" {mark} {each.name:42} {each.version():12} {each.missing()}")
+
+
+def _run(
+    stage: Stage, scenarios: list[Scenario], contenders: list[Contender], plan: Plan
+) -> Results:
+    results = Results(
+        plan=plan,
+        started=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        machine=machine.describe(stage.scratch),
+        versions=report.versions_of(contenders),
+    )
+    if any(scenario.needs_servers for scenario in scenarios):
+        stage.start(contenders)
+    if stage.services.postgres:
+        results.machine["postgresql"] = f"{stage.services.postgres.version}, fsync on"
+    for scenario in scenarios:
+        print(f"{scenario.name}: {scenario.summary}", flush=True)
+        results.findings[scenario.name] = scenario.run(stage, plan)
+    results.absent = {**stage.absent}
+    return results
+
+
+def main() -> None:
+    arguments = _arguments()
+    if arguments.list:
+        _show()
+        return
+    missing = machine.install_tools()
+    scenarios = [each for each in SCENARIOS if not arguments.only or each.name in arguments.only]
+    if "wrk" in missing:
+        print("Without wrk only the scenarios of the ledger itself run.")
+        scenarios = [each for each in scenarios if not each.needs_servers]
+    machine.pin_self(machine.LOAD_CPU)
+    with Stage(arguments.scratch) as stage:
+        results = _run(stage, scenarios, _contenders(arguments), _plan(arguments))
+    whole = not (arguments.quick or arguments.only or arguments.contender or missing)
+    folder = HERE if whole else HERE / "out"
+    folder.mkdir(exist_ok=True)
+    report.write(results, folder)
+    plot.draw(results, folder / "results.svg")
+    print(report.goals_table(results))
+    print(f"Written: {folder / 'RESULTS.md'}")
+
+
+if __name__ == "__main__":
+    main()

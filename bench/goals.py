@@ -1,0 +1,102 @@
+"""What OnceKey promises about its speed, held against what was measured."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench.apps.handler import SLOW_SECONDS
+from bench.contenders import CONTENDERS
+from bench.load import CONNECTIONS
+from bench.results import Results
+
+ATTACH_ALLOWANCE_MS = 12.0
+
+
+@dataclass(frozen=True)
+class Goal:
+    """`measured` is None when this run did not measure it."""
+
+    text: str
+    target: str
+    measured: str | None = None
+    met: bool = False
+
+    @property
+    def verdict(self) -> str:
+        if self.measured is None:
+            return "not measured"
+        return "met" if self.met else "**not met**"
+
+
+def goals_of(results: Results) -> Iterator[Goal]:
+    yield _ratio(
+        results, "new-keys", "asgi:oncekey-sqlite", 0.35, "New keys, SQLite FULL, raw ASGI"
+    )
+    yield _ratio(
+        results, "new-keys", "fastapi:oncekey-sqlite", 0.60, "New keys, SQLite FULL, FastAPI"
+    )
+    yield _best_peer(results, "starlette")
+    yield _best_peer(results, "fastapi")
+    yield _ratio(results, "replays", "asgi:oncekey-sqlite", 0.85, "Replays, raw ASGI")
+    yield _ratio(results, "replays", "starlette:oncekey-sqlite", 0.85, "Replays, Starlette")
+    yield _ratio(results, "replays", "fastapi:oncekey-sqlite", 0.85, "Replays, FastAPI")
+    yield from (_attach(results, framework) for framework in ("asgi", "starlette"))
+    yield _ratio(
+        results, "stored-keys", "10000000", 0.80, "Claims per second, 10 M stored keys over 10 k"
+    )
+    yield _at_most(results, "sweep", "p50", 3.0, "p50 of claims during a sweep over without")
+    yield _at_most(results, "sweep", "p99", 3.0, "p99 of claims during a sweep over without")
+
+
+def _median(results: Results, scenario: str, name: str) -> float | None:
+    return results.findings[scenario].median(name) if scenario in results.findings else None
+
+
+def _ratio(results: Results, scenario: str, name: str, least: float, text: str) -> Goal:
+    found = _median(results, scenario, name)
+    goal = Goal(text, f"≥ {least:.2f} ×")
+    return goal if found is None else Goal(text, goal.target, f"{found:.2f} ×", found >= least)
+
+
+def _at_most(results: Results, scenario: str, name: str, most: float, text: str) -> Goal:
+    found = _median(results, scenario, name)
+    goal = Goal(text, f"≤ {most:.1f} ×")
+    return goal if found is None else Goal(text, goal.target, f"{found:.2f} ×", found <= most)
+
+
+def _best_peer(results: Results, framework: str) -> Goal:
+    """Durable SQLite against the fastest peer that only keeps its keys in memory or in Redis."""
+    goal = Goal(
+        f"New keys, SQLite FULL over the best in-memory or Redis peer, {framework}", "≥ 1.00 ×"
+    )
+    peers = {
+        each: found
+        for each in CONTENDERS
+        if each.framework == framework and each.product not in {"bare", "oncekey"}
+        if each.store in {"memory", "redis"}
+        if (found := _median(results, "new-keys", each.name))
+    }
+    ours = _median(results, "new-keys", f"{framework}:oncekey-sqlite")
+    if not peers or not ours:
+        return goal
+    best = max(peers, key=lambda each: peers[each])
+    ratio = ours / peers[best]
+    measured = f"{ratio:.2f} × ({ours:.2f} against {peers[best]:.2f} of {best.label})"
+    return Goal(goal.text, goal.target, measured, ratio >= 1)
+
+
+def _attach(results: Results, framework: str) -> Goal:
+    most = SLOW_SECONDS * 1e3 + ATTACH_ALLOWANCE_MS
+    goal = Goal(
+        f"64 duplicates, `attach`, {framework}: the last answer",
+        f"≤ {most:.0f} ms, 64 requests, no 409",
+    )
+    findings = results.findings.get("duplicates")
+    entry = findings.entries.get(f"{framework}:oncekey-sqlite-attach") if findings else None
+    if not entry or not entry.samples:
+        return goal
+    last, requests, conflicts = (
+        entry.middle(name) for name in ("last_answer_ms", "requests", "conflicts")
+    )
+    measured = f"{last:.1f} ms, {requests:g} requests, {conflicts:g} × 409"
+    met = last <= most and requests == CONNECTIONS and not conflicts
+    return Goal(goal.text, goal.target, measured, met)

@@ -1,0 +1,221 @@
+"""Writes what was found: RESULTS.md for people, results.json for everything else."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from importlib import metadata
+from operator import neg, pos
+from pathlib import Path
+
+from bench.contenders import CONTENDERS, FRAMEWORKS, NOT_RUN, Contender
+from bench.goals import goals_of
+from bench.results import Entry, Findings, Results
+
+ALWAYS_VERSIONED = (
+    "uvicorn",
+    "uvloop",
+    "httptools",
+    "gunicorn",
+    "msgspec",
+    "psycopg",
+    "asyncpg",
+    "redis",
+    "aiosqlite",
+)
+_BY_NAME = {each.name: each for each in CONTENDERS}
+
+INTRODUCTION = """\
+# Benchmark results
+
+Made by `make bench` ({started}). Every figure is a ratio: a contender over the bare application
+of the same framework, both measured in one round of one run. A cell shows the median of the
+rounds and, in brackets, the lowest and the highest. Rates and latencies are medians and only say
+what kind of machine this was; compare ratios.
+
+- One server process on its own core; load generator, Redis and PostgreSQL share the other core.
+- 64 keep-alive connections. The handler parses JSON and answers 201 with 24 bytes.
+- SQLite means `synchronous=FULL`, PostgreSQL means `fsync=on`; Redis runs without persistence,
+  which favours it. Every product runs with its defaults.
+- {rounds} rounds of {seconds} s; everybody takes turns, in another order each round, and the bare
+  application is measured again after every three contenders.
+- Servers stay up over the scenarios, so stores are not empty.
+"""
+
+
+def versions_of(contenders: Iterable[Contender]) -> dict[str, str]:
+    found = {each.product: each.version() for each in contenders if not each.is_bare}
+    found |= {FRAMEWORKS[each.framework]: each.version() for each in contenders if each.is_bare}
+    for name in ALWAYS_VERSIONED:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def write(results: Results, folder: Path) -> None:
+    (folder / "results.json").write_text(json.dumps(asdict(results), indent=1) + "\n")
+    (folder / "RESULTS.md").write_text(_document(results))
+
+
+def goals_table(results: Results) -> str:
+    rows = [
+        (goal.text, goal.target, goal.measured or "–", goal.verdict) for goal in goals_of(results)
+    ]
+    return _table(("goal", "target", "measured", ""), rows)
+
+
+def _document(results: Results) -> str:
+    plan = results.plan
+    parts = [
+        INTRODUCTION.format(started=results.started, rounds=plan.rounds, seconds=plan.seconds),
+        "![Ratios per contender](results.svg)\n"
+        if {"new-keys", "replays"} & set(results.findings)
+        else "",
+        "## Goals\n\n" + goals_table(results),
+        *(_SECTIONS[name](findings) for name, findings in results.findings.items()),
+        "## Not measured\n\n" + _absences(results),
+        "## Machine\n\n" + _table(("", ""), results.machine.items()),
+        "## Versions\n\n" + _table(("", ""), sorted(results.versions.items())),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _throughput(title: str) -> Callable[[Findings], str]:
+    def section(findings: Findings) -> str:
+        rows = [
+            (
+                *_names(name),
+                _spread(entry),
+                f"{entry.middle('rate'):,.0f}",
+                _latency(entry),
+                "; ".join(entry.notes),
+            )
+            for name, entry in _ordered(findings)
+            if entry.samples
+        ]
+        head = ("framework", "contender", "ratio to bare", "requests/s", "p50 / p99 ms", "notes")
+        return f"## {title}\n\n" + _table(head, rows) + _unmeasured(findings)
+
+    return section
+
+
+def _duplicates(findings: Findings) -> str:
+    rows = [
+        (
+            *_names(name),
+            f"{entry.middle('last_answer_ms'):.1f}",
+            _spread(entry),
+            f"{entry.middle('requests'):.0f}",
+            f"{entry.middle('runs_per_key'):g}",
+            "; ".join(entry.notes),
+        )
+        for name, entry in _ordered(findings, best=pos)
+        if entry.samples
+    ]
+    head = (
+        "framework",
+        "contender",
+        "last answer ms",
+        "ratio to bare",
+        "requests per 64",
+        "runs per key",
+        "notes",
+    )
+    text = (
+        "## 64 duplicates of one key at once, 20 ms handler\n\n"
+        "The time until the last of 64 callers has its final answer; who gets a 409 or 423 asks\n"
+        "again every 25 ms. Lower is better; the bare application protects nothing and runs the\n"
+        "handler 64 times.\n\n"
+    )
+    return text + _table(head, rows) + _unmeasured(findings)
+
+
+def _stored_keys(findings: Findings) -> str:
+    rows = [
+        (f"{int(name):,}", _spread(entry), f"{entry.middle('rate'):,.0f}", _latency(entry))
+        for name, entry in findings.entries.items()
+    ]
+    text = (
+        "## Claims per second as the ledger grows (SQLite FULL)\n\n"
+        "64 concurrent callers, each claims and settles one new key after another through the\n"
+        "ledger, no HTTP. The ratio is to the ledger with 10 k keys, in the same round.\n\n"
+    )
+    return text + _table(
+        ("stored keys", "ratio", "claims+settles/s", "p50 / p99 ms of a claim"), rows
+    )
+
+
+def _sweep(findings: Findings) -> str:
+    rows = [
+        (
+            name,
+            _spread(entry),
+            f"{entry.middle('without_ms'):.2f}",
+            f"{entry.middle('during_ms'):.2f}",
+        )
+        for name, entry in findings.entries.items()
+        if entry.samples
+    ]
+    swept = next((entry.middle("swept") for entry in findings.entries.values() if entry.samples), 0)
+    text = (
+        "## Latency of claims while a sweep runs (SQLite FULL)\n\n"
+        f"64 concurrent callers claim and settle while the same process sweeps {swept:,.0f}\n"
+        "expired keys. The ratio is to the same callers just before and just after the sweep.\n\n"
+    )
+    return text + _table(("latency of a claim", "ratio", "without ms", "during ms"), rows)
+
+
+_SECTIONS: dict[str, Callable[[Findings], str]] = {
+    "new-keys": _throughput("New keys"),
+    "replays": _throughput("Replays"),
+    "duplicates": _duplicates,
+    "stored-keys": _stored_keys,
+    "sweep": _sweep,
+}
+
+
+def _ordered(findings: Findings, best: Callable[[float], float] = neg) -> list[tuple[str, Entry]]:
+    """By framework, the bare application first, then the best first."""
+    frameworks = list(dict.fromkeys(each.framework for each in CONTENDERS))
+
+    def place(item: tuple[str, Entry]) -> tuple[int, bool, float]:
+        contender, spread = _BY_NAME[item[0]], item[1].spread
+        return (
+            frameworks.index(contender.framework),
+            not contender.is_bare,
+            best(spread.median if spread else 0),
+        )
+
+    return sorted(findings.entries.items(), key=place)
+
+
+def _names(name: str) -> tuple[str, str]:
+    contender = _BY_NAME[name]
+    label = contender.label if not contender.is_bare else "bare"
+    return contender.framework, f"**{label}**" if contender.product == "oncekey" else label
+
+
+def _spread(entry: Entry) -> str:
+    return str(entry.spread) if entry.spread else "1"
+
+
+def _latency(entry: Entry) -> str:
+    return f"{entry.middle('p50_ms'):.1f} / {entry.middle('p99_ms'):.1f}"
+
+
+def _unmeasured(findings: Findings) -> str:
+    silent = [(name, entry) for name, entry in findings.entries.items() if not entry.samples]
+    return "".join(f"\n{name}: {'; '.join(entry.notes)}." for name, entry in silent) + (
+        "\n" if silent else ""
+    )
+
+
+def _absences(results: Results) -> str:
+    rows = [*results.absent.items(), *NOT_RUN.items()]
+    return _table(("who", "why"), rows)

@@ -1,0 +1,42 @@
+"""Stored keys: does a ledger of ten million keys claim as fast as one of ten thousand?"""
+
+from contextlib import ExitStack
+from math import nan
+
+from bench.claiming import Claimer
+from bench.fill import fill
+from bench.load import LoadFailed
+from bench.results import Findings, Plan
+from bench.rounds import run_round
+from bench.stage import Stage
+
+NAME = "stored-keys"
+
+
+def run(stage: Stage, plan: Plan) -> Findings:
+    """All ledgers are open at once and take turns; the smallest is what the others are divided by."""
+    findings = Findings(NAME)
+    with ExitStack() as claimers:
+        opened = {}
+        for size in plan.stored_keys:
+            print(f"  filling a ledger with {size:,} keys", flush=True)
+            database = fill(stage.scratch / f"stored-{size}.db", live=size)
+            opened[str(size)] = claimers.enter_context(Claimer(database))
+
+        def rate_of(size: str) -> float:
+            try:
+                found = opened[size].claim(plan.ledger_seconds)
+            except LoadFailed as error:
+                findings.entry(size).note(str(error))
+                return nan
+            findings.entry(size).samples.append(found)
+            return found["rate"]
+
+        smallest, *larger = opened
+        for number in range(plan.rounds):
+            ratios = run_round(smallest, larger, number, rate_of, between=1)
+            for size, ratio in ratios.items():
+                findings.entry(size).ratios.append(ratio)
+            figures = "  ".join(f"{int(size):,}: {ratio:.2f}" for size, ratio in ratios.items())
+            print(f"  {NAME} {number + 1}/{plan.rounds}  {figures}", flush=True)
+    return findings

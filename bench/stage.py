@@ -1,0 +1,94 @@
+"""The stage of one run: scratch folder, databases and servers, all ended on leaving."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from bench.contenders import Contender
+from bench.services import Postgres, Redis, ServiceFailed
+from bench.serving import Server, Services
+
+
+class Stage:
+    """Owns every process and file of the run; `absent` says who could not come, and why."""
+
+    def __init__(self, folder: str | None = None) -> None:
+        # /tmp is often memory, where durability costs nothing; /var/tmp is a disk.
+        self.scratch = Path(tempfile.mkdtemp(prefix="oncekey-bench-", dir=folder or "/var/tmp"))
+        self.scratch.chmod(0o755)
+        self.services = Services(self.scratch)
+        self.servers: dict[str, Server] = {}
+        self.absent: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for server in self.servers.values():
+            server.close()
+        for service in (self.services.redis, self.services.postgres):
+            if service:
+                service.close()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def start(self, contenders: Sequence[Contender]) -> None:
+        runnable = [each for each in contenders if not self._is_missing(each)]
+        self._start_services({each.store for each in runnable})
+        for contender in runnable:
+            self._start_server(contender)
+
+    def families(self, scenario: str) -> Iterator[tuple[str, list[str]]]:
+        """Per framework: the bare application and those that are compared with it."""
+        ready = [each for each in self.servers.values() if scenario not in each.refused]
+        for bare in (each for each in ready if each.contender.is_bare):
+            others = [
+                each.contender.name
+                for each in ready
+                if each.contender.framework == bare.contender.framework
+                and not each.contender.is_bare
+                and scenario in each.contender.scenarios
+            ]
+            yield bare.contender.name, others
+
+    def refusals(self, scenario: str) -> dict[str, str]:
+        return {
+            name: server.refused[scenario]
+            for name, server in self.servers.items()
+            if scenario in server.refused
+        }
+
+    def _is_missing(self, contender: Contender) -> bool:
+        if reason := contender.missing():
+            self.absent[contender.name] = reason
+        return bool(reason)
+
+    def _start_services(self, stores: set[str]) -> None:
+        if "redis" in stores:
+            try:
+                self.services.redis = Redis(self.scratch)
+            except (OSError, ServiceFailed) as error:
+                self.services.absent["redis"] = str(error)
+        if "postgres" in stores:
+            try:
+                self.services.postgres = Postgres(self.scratch)
+            except (OSError, ServiceFailed) as error:
+                self.services.absent["postgres"] = str(error)
+
+    def _start_server(self, contender: Contender) -> None:
+        print(f"  starting {contender.name}", flush=True)
+        try:
+            server = self.servers[contender.name] = Server(contender, self.services)
+            server.wait_until_ready()
+            server.probe()
+        except (OSError, ServiceFailed) as error:
+            self.absent[contender.name] = str(error)
+            if failed := self.servers.pop(contender.name, None):
+                failed.close()
