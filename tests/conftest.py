@@ -1,3 +1,7 @@
 """Which fixtures every test may ask for; each lives in its own file under fixtures/."""
 
-pytest_plugins = ["tests.fixtures.ports", "tests.fixtures.postgres"]
+pytest_plugins = [
+    "tests.fixtures.event_loop",
+    "tests.fixtures.ports",
+    "tests.fixtures.postgres",
+]

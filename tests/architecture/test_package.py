@@ -1,0 +1,47 @@
+"""What a user installs: complete, and useful without any extra."""
+
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = ["all", "django", "edge", "fastapi", "flask", "grpc", "otel", "postgres", "restate"]
+WITHOUT_EXTRAS = """
+import sys
+allowed = {*sys.stdlib_module_names, "oncekey", "click", "msgspec", "rich"}
+import oncekey
+oncekey.open("memory://").close()
+print(*sorted({name.split(".")[0] for name in sys.modules} - allowed - given))
+"""
+
+
+def test_the_wheel_carries_everything_in_the_package(tmp_path: Path) -> None:
+    build = ["-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    subprocess.run([sys.executable, *build], cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+
+    packed = set(zipfile.ZipFile(wheel).namelist())
+
+    source = ROOT / "src"
+    present = {
+        str(path.relative_to(source))
+        for path in (source / "oncekey").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert present <= packed
+
+
+def test_the_extras_are_the_promised_ones() -> None:
+    assert sorted(PROJECT["optional-dependencies"]) == EXTRAS
+
+
+def test_the_ledger_opens_without_any_extra() -> None:
+    # What the interpreter itself loads at start, such as an editable install's finder, is not ours.
+    script = f"import sys; given = {{n.split('.')[0] for n in sys.modules}}\n{WITHOUT_EXTRAS}"
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.split() == []
