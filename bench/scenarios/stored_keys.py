@@ -14,7 +14,7 @@ NAME = "stored-keys"
 
 
 def run(stage: Stage, plan: Plan) -> Findings:
-    """All ledgers are open at once and take turns; the smallest is what the others are divided by."""
+    """All ledgers are open at once and take turns; the smallest is what the others divide by."""
     findings = Findings(NAME)
     with ExitStack() as claimers:
         opened = {}
