@@ -136,7 +136,7 @@ CONTENDERS: tuple[Contender, ...] = (
         "fastapi", "fastapi-idempotency-key", "memory", "fastapi_idempotency_key", quick=True
     ),
     Contender("fastapi", "idemkit", "redis", "idemkit", requires=("redis",)),
-    _bare("django"),
+    Contender("django", "bare", module="django"),
     _oncekey("django", "sqlite"),
     _oncekey("django", "postgres"),
     Contender("django", "drf-idempotency", "redis", "drf_idempotency", requires=("redis",)),

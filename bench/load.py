@@ -156,19 +156,31 @@ async def burst(connections: list[Connection], path: str, key: str) -> Burst:
     )
 
 
-async def store_keys(port: int, prefix: str, number: int) -> None:
-    """Finishes the keys that the replays will ask for again."""
+async def _stored(connections: list[Connection], requests: list[bytes]) -> set[bytes]:
+    """Which of the requests got a good final answer."""
+    found = set()
+    for first in range(0, len(requests), len(connections)):
+        batch = requests[first : first + len(connections)]
+        asked = [_until_final(*pair) for pair in zip(connections, batch, strict=False)]
+        answers = await asyncio.gather(*asked)
+        found |= {
+            request
+            for request, (_, statuses) in zip(batch, answers, strict=True)
+            if statuses[-1] < 400
+        }
+    return found
+
+
+async def store_keys(port: int, prefix: str, number: int, attempts: int = 3) -> None:
+    """Finishes the keys that the replays will ask for again; a fault may pass, so a few times."""
     connections = await connect(port)
+    missing = [request_bytes("/orders", f"{prefix}-{key}") for key in range(1, number + 1)]
     try:
-        for first in range(0, number, CONNECTIONS):
-            batch = zip(connections, range(first + 1, number + 1), strict=False)
-            asked = [
-                _until_final(each, request_bytes("/orders", f"{prefix}-{key}"))
-                for each, key in batch
-            ]
-            answers = await asyncio.gather(*asked)
-            if any(statuses[-1] >= 400 for _, statuses in answers):
-                raise LoadFailed("a key could not be stored")
+        for _ in range(attempts):
+            stored = await _stored(connections, missing)
+            missing = [request for request in missing if request not in stored]
     finally:
         for connection in connections:
             connection.close()
+    if missing:
+        raise LoadFailed(f"{len(missing)} of {number} keys could not be stored")

@@ -6,7 +6,10 @@ from typing import Any
 from bench.contenders import CONTENDERS, Contender
 from bench.results import Findings, Results
 
-PANELS = {"new-keys": "New keys", "replays": "Replays"}
+PANELS = {
+    "new-keys": "New keys: throughput, bare application = 1",
+    "replays": "Replays: throughput, bare application = 1",
+}
 FRAMEWORKS = {
     "asgi": "raw ASGI",
     "starlette": "Starlette",
@@ -54,21 +57,15 @@ def _rows(shown: dict[str, Findings]) -> list[Contender | str]:
 def _figure(results: Results, shown: dict[str, Findings], rows: list[Contender | str]) -> Any:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10.5, 0.27 * len(rows) + 1.5), layout="constrained")
+    figure = Figure(figsize=(10.5, 0.27 * len(rows) + 1.7), layout="constrained")
     panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
     for axes, (name, findings) in zip(panels, shown.items(), strict=True):
         _panel(axes, PANELS[name], findings, rows)
     _labels(panels[0], rows)
-    figure.suptitle(
-        "Throughput, bare application of the same framework = 1", fontsize=12, color=INK
-    )
-    core = (
-        f"{results.machine['cpu']}, one server core, 64 connections, {results.plan.rounds} rounds"
-    )
-    figure.supxlabel(
-        f"median of the rounds, line = lowest to highest  ·  {core}", fontsize=8, color=INK
-    )
-    figure.legend(handles=_legend(), loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    core = f"{results.machine['cpu']}, one server core, 64 connections"
+    note = f"bar: median of {results.plan.rounds} rounds, line: lowest to highest. {core}."
+    figure.supxlabel(note, fontsize=8, color=INK)
+    figure.legend(handles=_legend(), loc="outside upper center", ncols=3, frameon=False, fontsize=8)
     return figure
 
 
