@@ -1,0 +1,170 @@
+"""What makes two requests with one key the same request. Compares values, not bytes, where it can."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Literal
+from urllib.parse import unquote_to_bytes
+
+from oncekey.core.errors import ConfigurationError
+from oncekey.core.model import NO_FINGERPRINT
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """`value` (default) | `bytes` | `none`, or only the named JSON `fields` (`a.b` reaches inside)."""
+
+    mode: Literal["value", "bytes", "none", "fields"] = "value"
+    fields: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.mode == "fields") != bool(self.fields):
+            raise ConfigurationError("fingerprint mode 'fields' needs fields, and only it has them")
+
+    @classmethod
+    def of_fields(cls, *fields: str) -> Fingerprint:
+        return cls("fields", fields)
+
+    def of(
+        self,
+        method: str,
+        path: bytes,
+        query: bytes,
+        content_type: bytes,
+        body: bytes | BodyDigest,
+    ) -> bytes:
+        """16 bytes; method, path and query always count unless the mode is `none`."""
+        if self.mode == "none":
+            return NO_FINGERPRINT
+        if isinstance(body, BodyDigest):
+            canonical = body.canonical()
+        elif self.mode == "bytes":
+            canonical = b"b" + body
+        elif self.mode == "fields":
+            canonical = _picked(body, self.fields)
+        else:
+            canonical = _canonical(content_type, body)
+        return _digest(method.encode(), path, _sorted_pairs(query) if query else b"", canonical)
+
+
+def _digest(*parts: bytes) -> bytes:
+    head = ",".join([str(len(part)) for part in parts])
+    return blake2b(b"".join((head.encode(), b";", *parts)), digest_size=16).digest()
+
+
+def _canonical(content_type: bytes, body: bytes) -> bytes:
+    """The body by value. Each form has its own first letter, so that no two can be mistaken."""
+    kind = content_type.partition(b";")[0].strip().lower()
+    if kind == b"application/json" or kind.endswith(b"+json"):
+        return _json(body)
+    if kind == b"application/x-www-form-urlencoded":
+        return b"f" + _sorted_pairs(body)
+    if kind == b"multipart/form-data":
+        return _multipart(content_type, body)
+    return b"b" + body
+
+
+def _json(body: bytes) -> bytes:
+    try:
+        return b"j" + _encode(_decode(body.decode())).encode()
+    except (ValueError, RecursionError):
+        # Not JSON, or nested beyond reason: the bytes are all there is to compare.
+        return b"b" + body
+
+
+def _number(text: str) -> float | int:
+    """1, 1.0 and 1e0 are one value; integers stay exact."""
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_decode = json.JSONDecoder(parse_float=_number, parse_constant=_refuse_constant).decode
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
+def _picked(body: bytes, fields: Sequence[str]) -> bytes:
+    try:
+        value = _decode(body.decode())
+        return b"p" + _encode([_pick(value, field) for field in fields]).encode()
+    except (ValueError, RecursionError):
+        return b"b" + body
+
+
+def _pick(value: Any, field: str) -> Any:
+    """[found] or []: a field that is absent differs from one that is null."""
+    for name in field.split("."):
+        if not isinstance(value, dict) or name not in value:
+            return []
+        value = value[name]
+    return [value]
+
+
+def _sorted_pairs(query: bytes) -> bytes:
+    """`b=2&a=1` as pairs ordered by name; values of one name keep their order."""
+    pairs = [pair.partition(b"=") for pair in query.split(b"&") if pair]
+    plain = [(_plain(name), _plain(value)) for name, _, value in pairs]
+    plain.sort(key=lambda pair: pair[0])
+    return b"".join([b"%d:%s%d:%s" % (len(n), n, len(v), v) for n, v in plain])
+
+
+def _plain(text: bytes) -> bytes:
+    if b"%" in text or b"+" in text:
+        return unquote_to_bytes(text.replace(b"+", b" "))
+    return text
+
+
+def _multipart(content_type: bytes, body: bytes) -> bytes:
+    digest = BodyDigest(content_type)
+    digest.feed(body)
+    return digest.canonical()
+
+
+class BodyDigest:
+    """A body digested piece by piece, for those too large to hold.
+
+    Multipart bodies are cut at their boundary, which clients draw anew for every attempt: what
+    lies between counts, the boundary itself does not.
+    """
+
+    def __init__(self, content_type: bytes) -> None:
+        boundary = _boundary(content_type)
+        self._marker = b"--" + boundary if boundary else b""
+        self._tail = b""
+        self._part = blake2b(digest_size=16)
+        self._parts: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> None:
+        if not self._marker:
+            self._part.update(chunk)
+            return
+        *whole, rest = (self._tail + chunk).split(self._marker)
+        for piece in whole:
+            self._part.update(piece)
+            self._parts.append(self._part.digest())
+            self._part = blake2b(digest_size=16)
+        # The end may hold the first bytes of the next boundary.
+        keep = min(len(rest), len(self._marker) - 1)
+        self._part.update(rest[: len(rest) - keep])
+        self._tail = rest[len(rest) - keep :]
+
+    def canonical(self) -> bytes:
+        self._part.update(self._tail)
+        return b"h" + b"".join([*self._parts, self._part.digest()])
+
+
+def _boundary(content_type: bytes) -> bytes:
+    kind, *parameters = content_type.split(b";")
+    if kind.strip().lower() != b"multipart/form-data":
+        return b""
+    for parameter in parameters:
+        name, _, value = parameter.strip().partition(b"=")
+        if name.strip().lower() == b"boundary":
+            return value.strip().strip(b'"')
+    return b""

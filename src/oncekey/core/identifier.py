@@ -1,0 +1,41 @@
+"""Numbers for operations: ordered in time, unique without asking anyone, never used again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from oncekey.core.clock import Clock
+
+# 42 bits of milliseconds leave 21 bits below them within a signed 64-bit column.
+_LOW_BITS = 21
+
+
+class OperationNumbers:
+    """Each number is greater than the last one, even when the clock steps back.
+
+    Within a millisecond the first number starts at a random place, so that two processes
+    rarely meet; when they do, the store refuses the second insert and a new number is drawn.
+    """
+
+    def __init__(self, clock: Clock, randbits: Callable[[int], int]) -> None:
+        self._clock = clock
+        self._randbits = randbits
+        self._last = 0
+        self._millisecond = 0
+        self._lock = threading.Lock()
+
+    def draw(self) -> int:
+        now = self._clock.now()
+        with self._lock:
+            if now > self._millisecond:
+                self._millisecond = now
+                fresh = now << _LOW_BITS | self._randbits(_LOW_BITS - 1)
+                self._last = max(self._last + 1, fresh)
+            else:
+                self._last += 1
+            return self._last
+
+    def floor(self) -> int:
+        """No number drawn from now on is lower than this."""
+        return self._last

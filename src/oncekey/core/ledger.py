@@ -1,0 +1,338 @@
+"""The ledger: begin, settle, replay, recover. Decisions are made here, storage elsewhere."""
+
+from __future__ import annotations
+
+import atexit
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from oncekey.core.cache import ReplayCache
+from oncekey.core.claim import Claim
+from oncekey.core.clock import Clock, SystemClock
+from oncekey.core.decision import Busy, Decision, Mismatch, Proceed, Renew, Replay, TakeOver, Unknown, decide
+from oncekey.core.errors import LedgerClosed, StoreUnavailable
+from oncekey.core.events import Observer, Tally
+from oncekey.core.identifier import OperationNumbers
+from oncekey.core.model import Operation, Outcome, Record, Ref
+from oncekey.core.ports import (
+    Abandon,
+    Answer,
+    Codec,
+    Faults,
+    Found,
+    Gone,
+    Held,
+    Insert,
+    Peek,
+    Progress,
+    Purge,
+    Query,
+    Release,
+    Replace,
+    Request,
+    Store,
+    Take,
+)
+from oncekey.core.once import Once
+from oncekey.core.recovery import CannotTell, DidNotHappen, Recover
+from oncekey.core.retention import Retention
+from oncekey.core.steps import Call, Driver, Nap, Steps, Watchers, Within
+from oncekey.core.sweep import Sweep
+from oncekey.core.waiting import ThreadWaiter
+
+# A claim held by another process is looked at again after pauses growing between these, in seconds.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.010, 0.250
+# Each round lost means somebody else made progress; more than this means the store is at fault.
+_MOST_ROUNDS = 50
+
+
+def _no_fault(point: str) -> None:
+    """Fault points are named places where tests let a process die."""
+
+
+class Ledger:
+    """One per process and store. Every verb has a blocking form and, with an `a` in front, an async one."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        codec: Codec,
+        clock: Clock | None = None,
+        retention: Mapping[str, float] | None = None,
+        cache_bytes: int = 64 << 20,
+        randbits: Callable[[int], int] = secrets.randbits,
+        faults: Faults = _no_fault,
+        observer: Observer | None = None,
+    ) -> None:
+        self.store = store
+        self.codec = codec
+        self.clock: Clock = clock or SystemClock()
+        self.retention_classes = Retention(retention)
+        self.fault = faults
+        self.observe: Observer = observer or Tally()
+        self._numbers = OperationNumbers(self.clock, randbits)
+        self._watchers = Watchers()
+        self._held: dict[int, Claim] = {}
+        self._cache = ReplayCache(cache_bytes, store.purge_epoch)
+        self._closed = False
+        self._driver = Driver(store, self._watchers, self._orphaned)
+        self.run = self._driver.run
+        self.arun = self._driver.arun
+        store.open(self._beat)
+        # A process that exits in good order lets go of what it holds; a killed one lapses.
+        atexit.register(store.close)
+
+    # -- verbs ---------------------------------------------------------------------------
+
+    def begin(
+        self,
+        operation: Operation,
+        *,
+        wait: float = 0.0,
+        recover: Recover | None = None,
+        transaction: Any = None,
+    ) -> Decision:
+        """Claim the operation, or learn what became of it. `wait` attaches to one in flight."""
+        return self.run(self.begin_steps(operation, wait, recover, transaction))
+
+    async def abegin(
+        self,
+        operation: Operation,
+        *,
+        wait: float = 0.0,
+        recover: Recover | None = None,
+        transaction: Any = None,
+    ) -> Decision:
+        return await self.arun(self.begin_steps(operation, wait, recover, transaction))
+
+    def attach(self, ref: Ref, timeout: float) -> Record | None:
+        """The settled record of `ref`, waiting for it; None when there is none by then."""
+        return self.run(self._attach(ref.digest, timeout))
+
+    async def aattach(self, ref: Ref, timeout: float) -> Record | None:
+        return await self.arun(self._attach(ref.digest, timeout))
+
+    def peek(self, ref: Ref | int) -> Record | None:
+        """The record of `ref` (or of an operation number) as it is now; expired ones are gone."""
+        return self.run(self._peek(ref))
+
+    async def apeek(self, ref: Ref | int) -> Record | None:
+        return await self.arun(self._peek(ref))
+
+    def purge(self, ref: Ref) -> bool:
+        """Forget the key: the next request with it runs. False when there was nothing to forget."""
+        return self.run(self._purge(ref))
+
+    async def apurge(self, ref: Ref) -> bool:
+        return await self.arun(self._purge(ref))
+
+    def once(self, key: str, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Call `function(*args)` once for `key`; everyone gets its result. Options: see `Once`."""
+        return self.run(Once(**options).steps(self, key, function, args, {}))
+
+    async def aonce(self, key: str, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """`once` for async code; `function` may be of either colour."""
+        return await self.arun(Once(**options).steps(self, key, function, args, {}))
+
+    # -- administration ------------------------------------------------------------------
+
+    def list(self, query: Query) -> list[Found]:
+        """A page of records, newest first, each with whether its holder is gone."""
+        return self.store.list(query, self.clock.now())
+
+    def sweep(self, progress: Progress | None = None) -> int:
+        """Delete every expired record, in small batches. Answers how many."""
+        return Sweep(self.store, self.clock).run(progress)
+
+    def retention(self) -> dict[str, float]:
+        """Seconds an outcome is kept, by class."""
+        self.retention_classes.update(self.store.retention())
+        return self.retention_classes.seconds()
+
+    def set_retention(self, name: str, seconds: float) -> None:
+        """Change a class for outcomes settled from now on, in every process, without a restart."""
+        self.retention_classes.update({name: seconds})
+        self.store.set_retention(name, seconds)
+
+    def close(self, grace: float = 10.0) -> None:
+        """Let running operations conclude for `grace` seconds; what is still held then lapses at once."""
+        if self._closed:
+            return
+        self._closed = True
+        deadline = time.monotonic() + grace
+        while self._held and time.monotonic() < deadline:
+            time.sleep(0.01)
+        atexit.unregister(self.store.close)
+        self.store.close()
+
+    # -- the steps behind the verbs ------------------------------------------------------
+
+    def begin_steps(
+        self, operation: Operation, wait: float, recover: Recover | None, transaction: Any
+    ) -> Steps[Decision]:
+        digest = operation.ref.digest
+        cached = self._cache.get(digest, self.clock.now())
+        if cached is not None:
+            verdict = decide(cached, False, operation, self.clock.now())
+            if not isinstance(verdict, (TakeOver, Renew)):
+                return verdict
+        if self._closed:
+            raise LedgerClosed
+        deadline = self.clock.steady() + wait * 1000
+        pause = _FIRST_PAUSE
+        while True:
+            decision = yield from self._claim(operation, digest, recover, transaction)
+            left = (deadline - self.clock.steady()) / 1000
+            if not isinstance(decision, Busy) or left <= 0:
+                return decision
+            settled = yield Nap(digest, min(pause, left))
+            if isinstance(settled, Record):
+                same = settled.fingerprint == operation.fingerprint
+                return Replay(settled) if same else Mismatch(settled)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+    def _claim(
+        self, operation: Operation, digest: bytes, recover: Recover | None, transaction: Any
+    ) -> Steps[Decision]:
+        epoch = self._cache.epoch()
+        insert = self._insert_of(operation, digest)
+        request: Request = insert
+        for _ in range(_MOST_ROUNDS):
+            answer: Answer = yield (
+                request if transaction is None else Within(transaction, request)
+            )
+            match answer:
+                case Held(fence):
+                    return self._proceed(insert, request, fence, epoch)
+                case Gone():
+                    request = insert = self._insert_of(operation, digest)
+                    continue
+            assert isinstance(answer, Found)
+            match decide(answer.record, answer.lapsed, operation, self.clock.now()):
+                case Renew(record):
+                    insert = self._insert_of(operation, digest)
+                    request = Replace(record.id, record.fence, insert)
+                case TakeOver(record, ask):
+                    take = Take(record.id, digest, record.fence)
+                    taken = yield (take if transaction is None else Within(transaction, take))
+                    if isinstance(taken, Held):
+                        return (yield from self._taken(operation, digest, record, ask, recover))
+                    request = insert
+                case Replay(record) as replay:
+                    self._cache.put(digest, record, epoch)
+                    return replay
+                case other:
+                    return other
+        raise StoreUnavailable("the claim was contended for too long; try again")
+
+    def _taken(
+        self, operation: Operation, digest: bytes, old: Record, ask: bool, recover: Recover | None
+    ) -> Steps[Decision]:
+        """The claim of a dead holder is ours; with `ask`, the application says what it finds."""
+        record = old._replace(fence=old.fence + 1)
+        claim = self._hold(Claim(self, operation, digest, record, self._cache.epoch()))
+        if not ask:
+            return Proceed(claim)
+        try:
+            found = (yield Call(recover, (operation,))) if recover else CannotTell()
+        except BaseException:
+            claim.abandon()
+            raise
+        match found:
+            case Outcome():
+                return Replay((yield from claim.settle_steps(found, None)))
+            case DidNotHappen():
+                return Proceed(claim)
+            case _:
+                yield Abandon(record.id, record.fence)
+                claim.end(None)
+                return Unknown(record)
+
+    def _attach(self, digest: bytes, timeout: float) -> Steps[Record | None]:
+        deadline = self.clock.steady() + timeout * 1000
+        pause = _FIRST_PAUSE
+        while True:
+            now = self.clock.now()
+            record = self._cache.get(digest, now)
+            if record is not None:
+                return record
+            found: Found | None = yield Peek(digest)
+            if found is None or found.lapsed or found.record.outcome is not None:
+                live = found is not None and found.record.expires_at > now
+                return found.record if found and live and found.record.outcome else None
+            left = (deadline - self.clock.steady()) / 1000
+            if left <= 0:
+                return None
+            settled = yield Nap(digest, min(pause, left))
+            if isinstance(settled, Record):
+                return settled
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+    def _peek(self, ref: Ref | int) -> Steps[Record | None]:
+        request = Peek(None, ref) if isinstance(ref, int) else Peek(ref.digest)
+        found: Found | None = yield request
+        if found is None:
+            return None
+        over = found.record.outcome is not None or found.lapsed
+        return None if over and found.record.expires_at <= self.clock.now() else found.record
+
+    def _purge(self, ref: Ref) -> Steps[bool]:
+        digest = ref.digest
+        done: bool = yield Purge(digest)
+        self._watchers.wake(digest, None)
+        return done
+
+    # -- bookkeeping ---------------------------------------------------------------------
+
+    def _insert_of(self, operation: Operation, digest: bytes) -> Insert:
+        now = self.clock.now()
+        kept = self.retention_classes.milliseconds(operation.retention)
+        return Insert(self._numbers.draw(), digest, operation, now, now + kept)
+
+    def _proceed(self, insert: Insert, request: Request, fence: int, epoch: int | None) -> Proceed:
+        operation = insert.operation
+        record = Record(
+            insert.id,
+            operation.ref,
+            operation.fingerprint,
+            0,
+            fence,
+            operation.request_id,
+            operation.retention,
+            insert.created_at,
+            insert.expires_at,
+        )
+        self.fault("after-claim")
+        return Proceed(self._hold(Claim(self, operation, insert.digest, record, epoch)))
+
+    def _hold(self, claim: Claim) -> Claim:
+        self._held[claim.record.id] = claim
+        return claim
+
+    def ended(self, claim: Claim, settled: Record | None, epoch: int | None) -> None:
+        """A claim of this process is concluded; whoever attached to it gets the answer."""
+        self._held.pop(claim.record.id, None)
+        if settled is not None:
+            self._cache.put(claim.digest, settled, epoch)
+        self._watchers.wake(claim.digest, settled)
+
+    def forget(self, request: Request) -> None:
+        """Send a request without waiting for its answer."""
+        self.store.submit(request, ThreadWaiter())
+
+    def _orphaned(self, request: Request, answer: Any) -> None:
+        """A claim arrived for a task that was cancelled meanwhile: nothing ran, give it back."""
+        if isinstance(answer, Held):
+            match request:
+                case Insert(id=number) | Replace(insert=Insert(id=number)):
+                    self.forget(Release(number, answer.fence))
+                case Take(id=number):
+                    self.forget(Abandon(number, answer.fence))
+
+    def _beat(self, retention: Mapping[str, float]) -> int:
+        """With each heartbeat: learn the retention classes, tell the lowest number still held."""
+        self.retention_classes.update(retention)
+        return next(iter(self._held.copy()), self._numbers.floor())

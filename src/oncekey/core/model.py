@@ -1,0 +1,128 @@
+"""The nouns of the ledger, as immutable values."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from hashlib import blake2b
+from typing import Literal, NamedTuple
+
+from oncekey.core.scope import Scope
+
+Takeover = Literal["rerun", "refuse", "recover"]
+Headers = tuple[tuple[bytes, bytes], ...]
+
+# Fingerprints are 16 bytes; this one is of operations that are the same whatever their input.
+NO_FINGERPRINT = bytes(16)
+
+_BASE32 = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+class State(IntEnum):
+    IN_PROGRESS = 0
+    SUCCEEDED = 1
+    FAILED = 2
+
+
+class Kind(IntEnum):
+    """What an outcome holds."""
+
+    RESPONSE = 0  # status, headers and body of an HTTP answer
+    VALUE = 1  # the JSON result of a function
+    ERROR = 2  # the message of a TerminalError
+    UNKEPT = 3  # it ran, but the answer was streamed or too large to keep
+
+
+class Ref(NamedTuple):
+    """What a key means: the key within its scope."""
+
+    scope: Scope
+    key: str
+
+    @property
+    def digest(self) -> bytes:
+        """16 bytes that stand for (namespace, endpoint, key); lengths keep the parts apart."""
+        (namespace, endpoint), key = self
+        joined = f"{len(namespace)}:{namespace}{len(endpoint)}:{endpoint}{key}"
+        return blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+class Operation(NamedTuple):
+    """One thing a caller wants done once."""
+
+    ref: Ref
+    fingerprint: bytes = NO_FINGERPRINT
+    request_id: str = ""
+    retention: str = "interactive"
+    takeover: Takeover = "rerun"
+
+
+class Outcome(NamedTuple):
+    """How an operation ended."""
+
+    kind: Kind
+    status: int = 0
+    headers: Headers = ()
+    body: bytes = b""
+
+    @property
+    def state(self) -> State:
+        failed = self.kind is Kind.ERROR or self.status >= 400
+        return State.FAILED if failed else State.SUCCEEDED
+
+    @property
+    def size(self) -> int:
+        return len(self.body) + sum(len(name) + len(value) for name, value in self.headers)
+
+
+class Link(NamedTuple):
+    """What a key stands for, when it is more than a plain request."""
+
+    kind: Literal["workflow", "task", "promise"]
+    id: str
+
+
+class Record(NamedTuple):
+    """One row of the ledger, as read."""
+
+    id: int
+    ref: Ref
+    fingerprint: bytes
+    owner: int
+    fence: int
+    request_id: str
+    retention: str
+    created_at: int
+    expires_at: int
+    completed_at: int | None = None
+    outcome: Outcome | None = None
+    link: Link | None = None
+
+    @property
+    def operation_id(self) -> str:
+        return operation_id_of(self.id)
+
+    @property
+    def state(self) -> State:
+        return self.outcome.state if self.outcome else State.IN_PROGRESS
+
+    @property
+    def attempts(self) -> int:
+        """Each takeover is one more attempt and one higher fence."""
+        return self.fence
+
+
+def operation_id_of(number: int) -> str:
+    """`op_` and 13 characters that sort as the number does."""
+    digits = [_BASE32[(number >> shift) & 31] for shift in range(60, -1, -5)]
+    return "op_" + "".join(digits)
+
+
+def number_of(operation_id: str) -> int | None:
+    """The inverse of `operation_id_of`; None for anything that is not an operation id."""
+    digits = operation_id.removeprefix("op_")
+    if len(digits) != 13 or digits == operation_id or not set(digits) <= set(_BASE32):
+        return None
+    number = 0
+    for digit in digits:
+        number = number << 5 | _BASE32.index(digit)
+    return number if number < 1 << 63 else None

@@ -1,0 +1,168 @@
+"""What the ledger asks of a store. Requests and answers are values; a store answers each exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from oncekey.core.model import Operation, Outcome, Record, State
+
+
+class Insert(NamedTuple):
+    """Claim a key nobody has."""
+
+    id: int
+    digest: bytes
+    operation: Operation
+    created_at: int
+    expires_at: int
+
+
+class Take(NamedTuple):
+    """Take over an unsettled claim, if nobody was faster: the fence must still be the one seen."""
+
+    id: int
+    digest: bytes
+    fence: int
+
+
+class Replace(NamedTuple):
+    """Delete an expired record, if it is still the one seen, and claim its key anew."""
+
+    old_id: int
+    old_fence: int
+    insert: Insert
+
+
+class Settle(NamedTuple):
+    """Write the outcome, if the fence still holds."""
+
+    id: int
+    fence: int
+    outcome: Outcome
+    completed_at: int
+    expires_at: int
+
+
+class Release(NamedTuple):
+    """Give the key back, if the fence still holds."""
+
+    id: int
+    fence: int
+
+
+class Abandon(NamedTuple):
+    """Leave the claim without an owner, as after a crash: the takeover rule decides what follows."""
+
+    id: int
+    fence: int
+
+
+class Peek(NamedTuple):
+    """Read one record, by digest or by number."""
+
+    digest: bytes | None
+    id: int = 0
+
+
+class Purge(NamedTuple):
+    """Forget a key and its outcome."""
+
+    digest: bytes
+
+
+class Held(NamedTuple):
+    """The claim is the caller's, with this fence."""
+
+    fence: int
+
+
+class Found(NamedTuple):
+    """Somebody has the key; `lapsed` says whether its holder is gone."""
+
+    record: Record
+    lapsed: bool
+
+
+class Gone(NamedTuple):
+    """The record seen a moment ago is not there any more: ask again."""
+
+
+Request = Insert | Take | Replace | Settle | Release | Abandon | Peek | Purge
+Answer = Held | Found | Gone | bool | None | BaseException
+
+
+class Waiter(Protocol):
+    """Whoever waits for an answer, in a thread or on an event loop."""
+
+    loop: Any
+
+    def resolve(self, answer: Any) -> None: ...
+
+
+class Query(NamedTuple):
+    """A page of records, newest first."""
+
+    state: State | None = None
+    prefix: str | None = None
+    namespace: str | None = None
+    before: int | None = None
+    limit: int = 50
+
+
+class Store(Protocol):
+    """Claims and outcomes that survive. One conformance suite holds for every store."""
+
+    def open(self, beat: Beat) -> None:
+        """Be ready; call `beat` with each heartbeat."""
+        ...
+
+    def submit(self, request: Request, waiter: Waiter) -> None:
+        """Queue a request; the waiter is resolved after the commit that covers it."""
+        ...
+
+    def ask_within(self, transaction: Any, request: Request) -> Answer:
+        """Carry a request out through the caller's own open transaction."""
+        ...
+
+    async def aask_within(self, transaction: Any, request: Request) -> Answer: ...
+
+    def purge_epoch(self) -> int | None:
+        """A number that changes with every purge, or None when remembered answers may not be trusted."""
+        ...
+
+    def list(self, query: Query, now: int) -> list[Found]: ...
+
+    def sweep(self, now: int, batch: int) -> int:
+        """Delete at most `batch` expired records; answers how many."""
+        ...
+
+    def count_expired(self, now: int) -> int: ...
+
+    def sweep_due(self, now: int, interval: int) -> bool:
+        """Whether no process has swept for `interval` ms; if so, this one has taken the turn."""
+        ...
+
+    def retention(self) -> dict[str, float]: ...
+
+    def set_retention(self, name: str, seconds: float) -> None: ...
+
+    def close(self) -> None:
+        """Retire this process: what it still holds lapses at once."""
+        ...
+
+
+class Codec(Protocol):
+    """Values of functions, as JSON."""
+
+    def encode(self, value: Any) -> bytes: ...
+
+    def decode(self, body: bytes, kind: Any) -> Any: ...
+
+
+Beat = Callable[[Mapping[str, float]], int]
+"""Given the retention classes in the store; answers the lowest operation number still held."""
+Progress = Callable[[int, int], None]
+"""Told how many are done, of how many."""
+Faults = Callable[[str], None]
+"""Told the name of the point the code has reached."""

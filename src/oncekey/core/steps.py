@@ -1,0 +1,157 @@
+"""One source for two colours: verbs are generators of steps, driven by a thread or by an event loop."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Generator
+from typing import Any, NamedTuple, TypeVar
+
+from oncekey.core.errors import ConfigurationError
+from oncekey.core.ports import Request, Store
+from oncekey.core.waiting import LoopWaiter, ThreadWaiter, deliver
+
+T = TypeVar("T")
+Steps = Generator[Any, Any, T]
+
+
+class Within(NamedTuple):
+    """Carry the request out in the caller's transaction."""
+
+    transaction: Any
+    request: Request
+
+
+class Call(NamedTuple):
+    """Call back into the application; the function may be of either colour."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+class Nap(NamedTuple):
+    """Wait until the digest is concluded in this process, `seconds` at most."""
+
+    digest: bytes
+    seconds: float
+
+
+class Watchers:
+    """Who waits for a claim that is held in this process."""
+
+    def __init__(self) -> None:
+        self._waiters: dict[bytes, list[ThreadWaiter | LoopWaiter]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, digest: bytes, waiter: ThreadWaiter | LoopWaiter) -> None:
+        with self._lock:
+            self._waiters.setdefault(digest, []).append(waiter)
+
+    def wake(self, digest: bytes, answer: Any) -> None:
+        if digest not in self._waiters:
+            return
+        with self._lock:
+            waiters = self._waiters.pop(digest, [])
+        deliver([(waiter, answer) for waiter in waiters])
+
+    def remove(self, digest: bytes, waiter: ThreadWaiter | LoopWaiter) -> None:
+        with self._lock:
+            waiters = self._waiters.get(digest, [])
+            if waiter in waiters:
+                waiters.remove(waiter)
+            if not waiters:
+                self._waiters.pop(digest, None)
+
+
+class Driver:
+    """Carries steps out against one store."""
+
+    def __init__(self, store: Store, watchers: Watchers, orphan: Callable[[Any, Any], None]) -> None:
+        self._store = store
+        self._watchers = watchers
+        self._orphan = orphan
+
+    def run(self, steps: Steps[T]) -> T:
+        """Drive by blocking this thread."""
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    answer = self._answer(step)
+                except Exception as error:
+                    answer = error
+                if isinstance(answer, BaseException):
+                    step = steps.throw(answer)
+                else:
+                    step = steps.send(answer)
+        except StopIteration as stop:
+            value: T = stop.value
+            return value
+        finally:
+            # A driver that is interrupted lets the steps clean up behind them.
+            steps.close()
+
+    async def arun(self, steps: Steps[T]) -> T:
+        """Drive on the running event loop."""
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    answer = await self._aanswer(step)
+                except Exception as error:
+                    answer = error
+                if isinstance(answer, BaseException):
+                    step = steps.throw(answer)
+                else:
+                    step = steps.send(answer)
+        except StopIteration as stop:
+            value: T = stop.value
+            return value
+        finally:
+            # A driver that is interrupted lets the steps clean up behind them.
+            steps.close()
+
+    def _answer(self, step: Any) -> Any:
+        match step:
+            case Call(function, arguments):
+                result = function(*arguments)
+                if inspect.isawaitable(result):
+                    raise ConfigurationError("an async hook needs the async form of this call")
+                return result
+            case Nap(digest, seconds):
+                waiter = ThreadWaiter()
+                self._watchers.add(digest, waiter)
+                try:
+                    return waiter.wait(seconds)
+                finally:
+                    self._watchers.remove(digest, waiter)
+            case Within(transaction, request):
+                return self._store.ask_within(transaction, request)
+            case _:
+                waiter = ThreadWaiter()
+                self._store.submit(step, waiter)
+                return waiter.wait()
+
+    async def _aanswer(self, step: Any) -> Any:
+        match step:
+            case Call(function, arguments):
+                result = function(*arguments)
+                return await result if inspect.isawaitable(result) else result
+            case Nap(digest, seconds):
+                return await self._anap(digest, seconds)
+            case Within(transaction, request):
+                return await self._store.aask_within(transaction, request)
+            case _:
+                waiter = LoopWaiter(lambda answer: self._orphan(step, answer))
+                self._store.submit(step, waiter)
+                return await waiter.future
+
+    async def _anap(self, digest: bytes, seconds: float) -> Any:
+        waiter = LoopWaiter()
+        self._watchers.add(digest, waiter)
+        timer = waiter.loop.call_later(seconds, waiter.resolve, None)
+        try:
+            return await waiter.future
+        finally:
+            timer.cancel()
+            self._watchers.remove(digest, waiter)

@@ -1,0 +1,61 @@
+"""Deleting what is expired, a little at a time. Correctness never waits for it: expiry is exact."""
+
+from __future__ import annotations
+
+import threading
+
+from oncekey.core.clock import Clock
+from oncekey.core.errors import OnceKeyError
+from oncekey.core.ports import Progress, Store
+
+# Small enough that a claim waiting behind one batch hardly notices it.
+BATCH = 250
+
+
+class Sweep:
+    """One pass over everything expired at this moment."""
+
+    def __init__(self, store: Store, clock: Clock, batch: int = BATCH) -> None:
+        self._store = store
+        self._clock = clock
+        self._batch = batch
+
+    def run(self, progress: Progress | None = None) -> int:
+        now = self._clock.now()
+        total = self._store.count_expired(now) if progress else 0
+        done = 0
+        while swept := self._store.sweep(now, self._batch):
+            done += swept
+            if progress:
+                progress(done, max(total, done))
+        return done
+
+
+class Sweeper:
+    """A pass every `interval` seconds, by whichever process of the store comes first."""
+
+    def __init__(self, store: Store, clock: Clock, interval: float) -> None:
+        self._store = store
+        self._clock = clock
+        self._interval = interval
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="oncekey-sweeper", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def run_once(self) -> int:
+        if not self._store.sweep_due(self._clock.now(), int(self._interval * 1000)):
+            return 0
+        return Sweep(self._store, self._clock).run()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._interval):
+            try:
+                self.run_once()
+            except OnceKeyError:
+                # The store is away; what is expired waits for the next turn.
+                continue

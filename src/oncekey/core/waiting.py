@@ -1,0 +1,79 @@
+"""One answer, two colours: threads block on it, event loops await it. Whole groups are delivered at once."""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from oncekey.core.ports import Waiter
+
+
+class ThreadWaiter:
+    """Wakes one blocked thread. A bare lock is the cheapest thing that can do it."""
+
+    __slots__ = ("_answer", "_lock")
+    loop = None
+
+    def __init__(self) -> None:
+        self._lock = _thread.allocate_lock()
+        self._lock.acquire()
+        self._answer: Any = None
+
+    def resolve(self, answer: Any) -> None:
+        self._answer = answer
+        if self._lock.locked():
+            self._lock.release()
+
+    def wait(self, timeout: float | None = None) -> Any:
+        """The answer, or None when `timeout` seconds pass first."""
+        self._lock.acquire(timeout=-1 if timeout is None else timeout)
+        return self._answer
+
+
+class LoopWaiter:
+    """Wakes one task. `orphan` is told of an answer nobody waits for any more."""
+
+    __slots__ = ("future", "loop", "orphan")
+
+    def __init__(self, orphan: Callable[[Any], None] | None = None) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Any] = self.loop.create_future()
+        self.orphan = orphan
+
+    def resolve(self, answer: Any) -> None:
+        """Only on the waiter's own loop; from elsewhere go through `deliver`."""
+        if not self.future.done():
+            self.future.set_result(answer)
+        elif self.orphan is not None:
+            self.orphan(answer)
+
+
+def deliver(answers: Iterable[tuple[Waiter, Any]]) -> None:
+    """Hand a group of answers over, waking each event loop once."""
+    loops: dict[Any, list[tuple[Waiter, Any]]] = {}
+    for pair in answers:
+        loop = pair[0].loop
+        if loop is None:
+            pair[0].resolve(pair[1])
+        else:
+            loops.setdefault(loop, []).append(pair)
+    for loop, batch in loops.items():
+        try:
+            loop.call_soon_threadsafe(_resolve_all, batch)
+        except RuntimeError:
+            # The loop was closed under its waiters; nobody is left to run what they claimed.
+            _resolve_orphans(batch)
+
+
+def _resolve_all(batch: list[tuple[Waiter, Any]]) -> None:
+    for waiter, answer in batch:
+        waiter.resolve(answer)
+
+
+def _resolve_orphans(batch: list[tuple[Waiter, Any]]) -> None:
+    for waiter, answer in batch:
+        orphan = getattr(waiter, "orphan", None)
+        if orphan is not None:
+            orphan(answer)

@@ -1,0 +1,1 @@
+"""Frameworks: each turns its own requests into exchanges with the ledger."""

@@ -1,0 +1,241 @@
+"""The middle of an ASGI exchange: claim, run the app, keep its answer, then let it out."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from oncekey.core.claim import Claim
+from oncekey.core.decision import Proceed
+from oncekey.core.errors import ClaimLost, OnceKeyError, StoreError, TerminalError
+from oncekey.core.finality import is_final
+from oncekey.core.ledger import Ledger
+from oncekey.core.model import Headers, Kind, Outcome
+from oncekey.integrations.receiver import Receiver
+from oncekey.wire.body import Body
+from oncekey.wire.exchange import (
+    Request,
+    operation_of,
+    outcome_of,
+    replay_of,
+    response_of,
+    terminal_outcome,
+)
+from oncekey.wire.problem import Response, problem, problem_of, ran_but_not_stored
+from oncekey.wire.rule import Rule
+
+Message = dict[str, Any]
+Send = Callable[[Message], Awaitable[None]]
+
+# Whoever took a claim over may still be running; its answer is worth a short wait.
+_WINNER_WAIT = 5.0
+
+
+class Collector:
+    """Stands between the app and the client for one keyed request.
+
+    The app's answer goes one of three ways, known from its first lines:
+    `collect` it whole, store it, send it; `tee` events to the client while keeping them; or
+    `stream` what cannot be kept, after the store knows that it will not be.
+    """
+
+    __slots__ = (
+        "_app",
+        "_chunks",
+        "_claim",
+        "_ledger",
+        "_receiver",
+        "_rule",
+        "_scope",
+        "_send",
+        "_size",
+        "_start",
+        "_way",
+    )
+    _claim: Claim
+    _receiver: Receiver
+    _start: Message
+
+    def __init__(
+        self, ledger: Ledger, rule: Rule, app: Any, scope: dict[str, Any], send: Send
+    ) -> None:
+        self._ledger = ledger
+        self._rule = rule
+        self._app = app
+        self._scope = scope
+        self._send = send
+        self._chunks: list[bytes] = []
+        self._size = 0
+        self._way = ""
+
+    async def run(self, request: Request, body: Body, namespace: str, endpoint: str) -> None:
+        rule, ledger = self._rule, self._ledger
+        operation = operation_of(request, body.content, rule, namespace, endpoint)
+        try:
+            decision = await ledger.abegin(operation, wait=rule.wait, recover=rule.recover)
+        except OnceKeyError as error:
+            if rule.fail_open and isinstance(error, StoreError):
+                ledger.observe("unprotected", endpoint)
+                await self._app(self._scope, Receiver(body), self._send)
+            else:
+                await self._respond(problem_of(error))
+            return
+        if isinstance(decision, Proceed):
+            await self._run_app(decision.claim, body)
+        else:
+            await self._respond(response_of(decision))
+
+    async def _run_app(self, claim: Claim, body: Body) -> None:
+        self._claim = claim
+        self._scope["oncekey.claim"] = claim
+        if self._scope.get("extensions"):
+            # Answers must pass through here as bytes to be kept.
+            self._scope["extensions"] = {}
+        self._receiver = Receiver(body)
+        try:
+            await self._app(self._scope, self._receiver, self._collect)
+        except TerminalError as error:
+            if claim.concluded:
+                raise
+            await self._fail(error)
+        except Exception:
+            await self._let_go()
+            raise
+        except BaseException:
+            # Cut off in the middle: nobody knows how far it came, so it ends as a crash would.
+            claim.abandon()
+            raise
+        else:
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        if not self._claim.concluded:
+            await self._claim.arelease()
+
+    async def _fail(self, error: TerminalError) -> None:
+        outcome = terminal_outcome(error)
+        if await self._keep(outcome, final=True):
+            await self._respond_first(outcome.status, outcome.headers, outcome.body)
+
+    # -- the app's answer ----------------------------------------------------------------
+
+    async def _collect(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._start = message
+            self._way = self._way_of(message)
+            return
+        if message["type"] != "http.response.body" or self._way == "done":
+            await self._send(message)
+            return
+        chunk, more = message.get("body", b""), message.get("more_body", False)
+        if not self._way:
+            self._way = "stream" if more else "collect"
+        match self._way:
+            case "collect":
+                await self._gather(chunk, more)
+            case "tee":
+                await self._tee(chunk, more)
+            case "stream":
+                await self._begin_stream(chunk, more)
+            case _:
+                await self._pass(chunk, more)
+        if not more:
+            self._receiver.finish()
+
+    def _way_of(self, start: Message) -> str:
+        """Which way the answer goes; undecided while only its first chunk can tell."""
+        for name, value in start.get("headers", ()):
+            lowered = name.lower()
+            if lowered == b"content-length" and value.isdigit():
+                return "stream" if int(value) > self._rule.max_stored_body else "collect"
+            if lowered == b"content-type" and value.startswith(b"text/event-stream"):
+                return "tee" if self._rule.store_events else "stream"
+        return ""
+
+    async def _gather(self, chunk: bytes, more: bool) -> None:
+        self._chunks.append(chunk)
+        self._size += len(chunk)
+        if self._size > self._rule.max_stored_body:
+            await self._begin_stream(b"", more)
+        elif not more:
+            self._way = "done"
+            body = b"".join(self._chunks)
+            status, headers = self._start["status"], tuple(self._start.get("headers", ()))
+            outcome = outcome_of(status, headers, body, self._rule)
+            if await self._keep(outcome, final=self._is_final(status)):
+                await self._respond_first(status, headers, body)
+
+    async def _begin_stream(self, chunk: bytes, more: bool) -> None:
+        """The store learns that this answer is not kept before its first byte leaves."""
+        status = self._start["status"]
+        final = self._is_final(status)
+        if final and not await self._keep(Outcome(Kind.UNKEPT, status), final=True):
+            return
+        self._way = "pass"
+        await self._send(self._marked_start((b"idempotency-stored", b"false")))
+        await self._pass(b"".join([*self._chunks, chunk]), more)
+
+    async def _pass(self, chunk: bytes, more: bool) -> None:
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": more})
+
+    async def _tee(self, chunk: bytes, more: bool) -> None:
+        """Events go out as they come; the last byte waits for the store."""
+        if not self._chunks:
+            await self._send(self._marked_start())
+        self._chunks.append(chunk)
+        self._size += len(chunk)
+        if not more:
+            status, headers = self._start["status"], tuple(self._start.get("headers", ()))
+            outcome = outcome_of(status, headers, b"".join(self._chunks), self._rule)
+            if self._is_final(status):
+                await self._claim.asettle(outcome)
+        await self._pass(chunk, more)
+
+    # -- the store and the client --------------------------------------------------------
+
+    def _is_final(self, status: int) -> bool:
+        answered = Outcome(Kind.RESPONSE, status)
+        return is_final(answered, server_errors=self._rule.store_server_errors)
+
+    async def _keep(self, outcome: Outcome, *, final: bool) -> bool:
+        """Settle or release. False when the client has been given another answer instead."""
+        claim = self._claim
+        if claim.concluded:
+            return True
+        try:
+            if final:
+                await claim.asettle(outcome)
+            else:
+                await claim.arelease()
+        except ClaimLost:
+            self._way = "done"
+            await self._respond(await self._answer_of_winner())
+            return False
+        except StoreError:
+            self._way = "done"
+            await self._respond(ran_but_not_stored(claim.operation_id))
+            return False
+        return True
+
+    async def _answer_of_winner(self) -> Response:
+        """Our claim was taken over: the answer is the one that was kept, if there is one yet."""
+        claim = self._claim
+        record = await self._ledger.aattach(claim.operation.ref, _WINNER_WAIT)
+        if record is None:
+            return problem("claim-lost", operation_id=claim.operation_id)
+        return replay_of(record)
+
+    async def _respond_first(self, status: int, headers: Headers, body: bytes) -> None:
+        mark = (b"x-operation-id", self._claim.operation_id.encode())
+        await self._respond(Response(status, (*headers, mark), body))
+
+    async def _respond(self, response: Response) -> None:
+        status, headers, body = response
+        await self._send(
+            {"type": "http.response.start", "status": status, "headers": list(headers)}
+        )
+        await self._send({"type": "http.response.body", "body": body})
+
+    def _marked_start(self, *marks: tuple[bytes, bytes]) -> Message:
+        operation = (b"x-operation-id", self._claim.operation_id.encode())
+        return {**self._start, "headers": [*self._start.get("headers", ()), operation, *marks]}

@@ -1,0 +1,1 @@
+"""The embedded store: one file, any number of processes of one machine."""

@@ -1,0 +1,107 @@
+"""What processes that share a file tell each other without the database: a fair gate, who is alive,
+and when something was purged. All of it is freed by the kernel when a process dies."""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_WORD = 8
+
+
+class Locks:
+    """Lives in the folder `{file}-locks` beside the database."""
+
+    def __init__(self, database: Path) -> None:
+        self._folder = database.with_name(database.name + "-locks")
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        self._gate = self._open("gate")
+        self._word = _map_word(self._open("purges"))
+        self._live()
+
+    @contextmanager
+    def gate(self) -> Iterator[None]:
+        """One writer at a time, first come, first served: SQLite's own waiting is a lottery."""
+        fcntl.flock(self._gate, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._gate, fcntl.LOCK_UN)
+
+    def is_dead(self, name: str) -> bool:
+        """Whether the process of that name has let go of its lock. Never guessed from a process id."""
+        if name == self.name:
+            return False
+        try:
+            handle = os.open(self._folder / f"owner-{name}", os.O_RDWR)
+        except FileNotFoundError:
+            # Swept, or never on this machine: its heartbeat has to tell.
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        else:
+            return True
+        finally:
+            os.close(handle)
+
+    def rename(self) -> None:
+        """Begin a new life under a new name, when the old one has been buried."""
+        os.close(self._alive)
+        self._live()
+
+    def bury(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            (self._folder / f"owner-{name}").unlink()
+
+    def epoch(self) -> int | None:
+        """Changes with each purge; odd while one is under way or was cut off."""
+        value = int.from_bytes(self._word[:_WORD], "little")
+        return None if value & 1 else value
+
+    @contextmanager
+    def purging(self) -> Iterator[None]:
+        """Inside the gate. Remembered answers are not used from the first line to the last."""
+        value = int.from_bytes(self._word[:_WORD], "little") | 1
+        self._write(value)
+        try:
+            yield
+        finally:
+            self._write(value + 1)
+
+    def heal(self) -> None:
+        """Inside the gate: nobody purges now, so a purge that was cut off is over."""
+        if self.epoch() is None:
+            with self.purging():
+                pass
+
+    def close(self) -> None:
+        os.close(self._alive)
+        self.bury(self.name)
+        os.close(self._gate)
+
+    def _live(self) -> None:
+        self.name = secrets.token_hex(8)
+        self._alive = self._open(f"owner-{self.name}")
+        fcntl.flock(self._alive, fcntl.LOCK_EX)
+
+    def _write(self, value: int) -> None:
+        self._word[:_WORD] = value.to_bytes(_WORD, "little")
+
+    def _open(self, name: str) -> int:
+        return os.open(self._folder / name, os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def _map_word(handle: int) -> mmap.mmap:
+    try:
+        if os.fstat(handle).st_size < _WORD:
+            os.ftruncate(handle, _WORD)
+        return mmap.mmap(handle, _WORD)
+    finally:
+        os.close(handle)

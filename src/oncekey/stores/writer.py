@@ -1,0 +1,228 @@
+"""Group commit: everything that waits at this moment goes into one transaction.
+
+Callers of either colour append to one list. A writer thread takes the whole list, commits it and
+delivers the answers; meanwhile the next group gathers. Nobody waits for a timer.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from oncekey.core.errors import LedgerClosed, StoreError, StoreUnavailable
+from oncekey.core.ports import (
+    Abandon,
+    Insert,
+    Release,
+    Replace,
+    Request,
+    Settle,
+    Take,
+    Waiter,
+)
+from oncekey.core.waiting import deliver
+
+log = logging.getLogger("oncekey")
+
+# How long a caller waits for a store that is away before it is told; the write is kept trying after.
+_PATIENCE = 10.0
+_PAUSE_AFTER_FAILURE = 0.2
+_JOIN_TIMEOUT = 10.0
+_FOREVER = float("inf")
+
+
+class Job(NamedTuple):
+    request: Request
+    waiter: Waiter
+    deadline: float | None = None
+
+
+class Session(Protocol):
+    """One connection, used by one writer thread."""
+
+    def commit(self, requests: list[Request]) -> list[Any]:
+        """Carry all requests out durably and answer each. Raises `StoreUnavailable` for all."""
+        ...
+
+    def beat(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Writer:
+    def __init__(
+        self, connect: Callable[[], Session], *, threads: int = 1, heartbeat: float = 5.0
+    ) -> None:
+        self._connect = connect
+        self._heartbeat = heartbeat
+        self._pending: list[Job] = []
+        self._lock = threading.Lock()
+        self._sleepers: list[threading.Lock] = []
+        self._closing = False
+        self._threads = [
+            threading.Thread(target=self._run, args=(number,), daemon=True, name="oncekey-writer")
+            for number in range(threads)
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, request: Request, waiter: Waiter) -> None:
+        with self._lock:
+            if self._closing:
+                deliver([(waiter, LedgerClosed())])
+                return
+            self._pending.append(Job(request, waiter))
+            sleeper = self._sleepers.pop() if self._sleepers else None
+        if sleeper is not None:
+            sleeper.release()
+
+    def close(self) -> None:
+        """Commit what is waiting, then stop."""
+        with self._lock:
+            self._closing = True
+            sleepers, self._sleepers = self._sleepers, []
+        for sleeper in sleepers:
+            sleeper.release()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(_JOIN_TIMEOUT)
+
+    # -- the writer's own thread ---------------------------------------------------------
+
+    def _run(self, number: int) -> None:
+        line = _Line(self._connect)
+        # The first writer beats for the process; the others only carry groups.
+        beats_at = time.monotonic() + self._heartbeat if number == 0 else None
+        while True:
+            jobs = self._take(beats_at)
+            if beats_at is not None and time.monotonic() >= beats_at:
+                beats_at = time.monotonic() + self._heartbeat
+                line.beat()
+            if jobs:
+                self._retry_later(line.commit(jobs))
+            elif self._closing:
+                line.close()
+                return
+
+    def _take(self, wake_at: float | None) -> list[Job]:
+        """All waiting jobs; sleeps when there are none, until the next heartbeat at most."""
+        with self._lock:
+            if self._pending or self._closing:
+                jobs, self._pending = self._pending, []
+                return jobs
+            sleeper = threading.Lock()
+            sleeper.acquire()
+            self._sleepers.append(sleeper)
+        sleeper.acquire(timeout=-1 if wake_at is None else max(0.0, wake_at - time.monotonic()))
+        with self._lock:
+            if sleeper in self._sleepers:
+                self._sleepers.remove(sleeper)
+            jobs, self._pending = self._pending, []
+        return jobs
+
+    def _retry_later(self, unfinished: list[Job]) -> None:
+        """Outcomes are not lost when the store is away: they go first when it is back."""
+        if not unfinished:
+            return
+        if self._closing:
+            deliver([(job.waiter, StoreUnavailable()) for job in unfinished])
+            return
+        time.sleep(_PAUSE_AFTER_FAILURE)
+        with self._lock:
+            self._pending[:0] = unfinished
+
+
+class _Line:
+    """A session that is made again when it breaks."""
+
+    def __init__(self, connect: Callable[[], Session]) -> None:
+        self._connect = connect
+        self._session: Session | None = None
+
+    def commit(self, jobs: list[Job]) -> list[Job]:
+        """Answers the jobs; gives back those that must be tried again."""
+        sent = False
+        try:
+            session = self._open()
+            sent = True
+            answers = session.commit([job.request for job in jobs])
+        except StoreError as error:
+            self._drop()
+            return _refuse(jobs, error, sent)
+        except Exception as error:
+            self._drop()
+            if len(jobs) > 1:
+                # One bad request must not take the others of its group down.
+                return [left for job in jobs for left in self.commit([job])]
+            log.exception("a request to the store failed")
+            failure = StoreUnavailable(f"the store failed: {type(error).__name__}")
+            return _refuse(jobs, failure, sent=True)
+        deliver(zip([job.waiter for job in jobs], answers, strict=True))
+        return []
+
+    def beat(self) -> None:
+        try:
+            self._open().beat()
+        except StoreError as error:
+            self._drop()
+            log.warning("no heartbeat: %s", error)
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+
+    def _open(self) -> Session:
+        if self._session is None:
+            self._session = self._connect()
+        return self._session
+
+    def _drop(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+
+def _refuse(jobs: list[Job], error: StoreError, sent: bool) -> list[Job]:
+    """Claims fail at once: nothing has run. How a claim ended must be written, so that waits."""
+    now = time.monotonic()
+    answers: list[tuple[Waiter, Any]] = []
+    kept: list[Job] = []
+    for job in jobs:
+        if not isinstance(job.request, Settle | Release | Abandon):
+            answers.append((job.waiter, error))
+            kept += _undo(job.request) if sent else []
+        elif job.deadline is None:
+            kept.append(job._replace(deadline=now + _PATIENCE))
+        elif now < job.deadline:
+            kept.append(job)
+        else:
+            answers.append((job.waiter, error))
+            kept.append(Job(job.request, _NOBODY, _FOREVER))
+    deliver(answers)
+    return kept
+
+
+def _undo(request: Request) -> list[Job]:
+    """A claim that was refused may have been committed all the same; it must not stay held."""
+    match request:
+        case Insert(id=number) | Replace(insert=Insert(id=number)):
+            return [Job(Release(number, 1), _NOBODY, _FOREVER)]
+        case Take(id=number, fence=fence):
+            return [Job(Abandon(number, fence + 1), _NOBODY, _FOREVER)]
+    return []
+
+
+class _Nobody:
+    """The waiter of a write whose caller was told already."""
+
+    loop = None
+
+    def resolve(self, answer: Any) -> None: ...
+
+
+_NOBODY = _Nobody()

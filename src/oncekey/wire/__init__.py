@@ -1,0 +1,1 @@
+"""HTTP without a server: a request becomes an operation, a decision becomes a response."""
