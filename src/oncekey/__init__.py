@@ -22,7 +22,7 @@ from oncekey.core.errors import (
     TerminalError,
     ValueUnserialisable,
 )
-from oncekey.core.fingerprint import Fingerprint
+from oncekey.wire.fingerprint import Fingerprint
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Kind, Operation, Outcome, Record, Ref, State
 from oncekey.core.once import once

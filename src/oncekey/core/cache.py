@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
 
+from oncekey.core.clock import Clock
 from oncekey.core.model import Record
 
 # What a record costs beside its outcome: tuple, texts, digest and table entry, roughly.
@@ -26,7 +26,7 @@ class ReplayCache:
         """Read before the store is, and handed to `put`: a purge in between makes the record stale."""
         return self._epoch() if self._limit else None
 
-    def get(self, digest: bytes, now: int) -> Record | None:
+    def get(self, digest: bytes, clock: Clock) -> Record | None:
         record = self._records.get(digest)
         if record is None:
             return None
@@ -34,12 +34,15 @@ class ReplayCache:
         if epoch is None or epoch != self._seen_epoch:
             self.clear()
             return None
-        if record.expires_at <= now:
+        if record.expires_at <= clock.now():
             # Dropped, not skipped: it must not come back when the clock steps back.
             self._drop(digest)
             return None
-        with suppress(KeyError):
+        try:
             self._records.move_to_end(digest)
+        except KeyError:
+            # Dropped by another thread meanwhile; it still is the answer.
+            pass
         return record
 
     def put(self, digest: bytes, record: Record, epoch: int | None) -> None:

@@ -80,7 +80,7 @@ class Claim:
         ledger.fault("before-settle")
         done = yield (request if transaction is None else Within(transaction, request))
         ledger.fault("after-settle")
-        settled = old._replace(completed_at=now, expires_at=expires_at, outcome=outcome)
+        settled = Record(*old[:8], expires_at, now, outcome, old.link)
         # Inside a transaction the outcome is not everyone's answer before the caller commits.
         self.end(settled if done and transaction is None else None)
         if not done:

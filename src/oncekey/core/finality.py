@@ -10,8 +10,11 @@ _MENDABLE = frozenset({401, 403, 408, 409, 425, 429})
 
 def is_final(outcome: Outcome, *, server_errors: bool = False) -> bool:
     """Whether this outcome is everyone's answer from now on."""
-    if outcome.kind is not Kind.RESPONSE:
-        return True
-    if outcome.status >= 500:
+    return outcome.kind is not Kind.RESPONSE or is_final_status(outcome.status, server_errors)
+
+
+def is_final_status(status: int, server_errors: bool) -> bool:
+    """The same for the status of an HTTP answer; `server_errors` says whether 5xx are kept too."""
+    if status >= 500:
         return server_errors
-    return outcome.status not in _MENDABLE
+    return status not in _MENDABLE

@@ -96,7 +96,10 @@ class Ledger:
         transaction: Any = None,
     ) -> Decision:
         """Claim the operation, or learn what became of it. `wait` attaches to one in flight."""
-        return self.run(self.begin_steps(operation, wait, recover, transaction))
+        digest = operation.ref.digest
+        return self.recall(operation, digest) or self.run(
+            self.begin_steps(operation, digest, wait, recover, transaction)
+        )
 
     async def abegin(
         self,
@@ -106,7 +109,10 @@ class Ledger:
         recover: Recover | None = None,
         transaction: Any = None,
     ) -> Decision:
-        return await self.arun(self.begin_steps(operation, wait, recover, transaction))
+        digest = operation.ref.digest
+        return self.recall(operation, digest) or await self.arun(
+            self.begin_steps(operation, digest, wait, recover, transaction)
+        )
 
     def attach(self, ref: Ref, timeout: float) -> Record | None:
         """The settled record of `ref`, waiting for it; None when there is none by then."""
@@ -168,17 +174,24 @@ class Ledger:
         atexit.unregister(self.store.close)
         self.store.close()
 
+    def recall(self, operation: Operation, digest: bytes) -> Replay | Mismatch | None:
+        """The answer to an operation that is remembered as settled, without asking the store."""
+        record = self._cache.get(digest, self.clock)
+        if record is None:
+            return None
+        same = record.fingerprint == operation.fingerprint
+        return Replay(record) if same else Mismatch(record)
+
     # -- the steps behind the verbs ------------------------------------------------------
 
     def begin_steps(
-        self, operation: Operation, wait: float, recover: Recover | None, transaction: Any
+        self,
+        operation: Operation,
+        digest: bytes,
+        wait: float,
+        recover: Recover | None,
+        transaction: Any,
     ) -> Steps[Decision]:
-        digest = operation.ref.digest
-        cached = self._cache.get(digest, self.clock.now())
-        if cached is not None:
-            verdict = decide(cached, False, operation, self.clock.now())
-            if not isinstance(verdict, (TakeOver, Renew)):
-                return verdict
         if self._closed:
             raise LedgerClosed
         deadline = self.clock.steady() + wait * 1000
@@ -256,7 +269,7 @@ class Ledger:
         pause = _FIRST_PAUSE
         while True:
             now = self.clock.now()
-            record = self._cache.get(digest, now)
+            record = self._cache.get(digest, self.clock)
             if record is not None:
                 return record
             found: Found | None = yield Peek(digest)

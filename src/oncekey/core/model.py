@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 from hashlib import blake2b
 from typing import Literal, NamedTuple
@@ -14,7 +15,8 @@ Headers = tuple[tuple[bytes, bytes], ...]
 # Fingerprints are 16 bytes; this one is of operations that are the same whatever their input.
 NO_FINGERPRINT = bytes(16)
 
-_BASE32 = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_OPERATION_ID = re.compile(r"op_([0-9a-f]{16})")
+
 
 
 class State(IntEnum):
@@ -71,7 +73,10 @@ class Outcome(NamedTuple):
 
     @property
     def size(self) -> int:
-        return len(self.body) + sum(len(name) + len(value) for name, value in self.headers)
+        size = len(self.body)
+        for name, value in self.headers:
+            size += len(name) + len(value)
+        return size
 
 
 class Link(NamedTuple):
@@ -112,17 +117,12 @@ class Record(NamedTuple):
 
 
 def operation_id_of(number: int) -> str:
-    """`op_` and 13 characters that sort as the number does."""
-    digits = [_BASE32[(number >> shift) & 31] for shift in range(60, -1, -5)]
-    return "op_" + "".join(digits)
+    """`op_` and 16 hexadecimal digits, which sort as the number does."""
+    return f"op_{number:016x}"
 
 
 def number_of(operation_id: str) -> int | None:
     """The inverse of `operation_id_of`; None for anything that is not an operation id."""
-    digits = operation_id.removeprefix("op_")
-    if len(digits) != 13 or digits == operation_id or not set(digits) <= set(_BASE32):
-        return None
-    number = 0
-    for digit in digits:
-        number = number << 5 | _BASE32.index(digit)
+    found = _OPERATION_ID.fullmatch(operation_id)
+    number = int(found[1], 16) if found else 1 << 63
     return number if number < 1 << 63 else None

@@ -59,8 +59,12 @@ class Once:
         kwargs: dict[str, Any],
     ) -> Steps[Any]:
         kind = self.type or _result_type(getattr(function, "__func__", function))
-        decision = yield from ledger.begin_steps(
-            self._operation(key), self.wait, self.recover, self.transaction
+        operation = self._operation(key)
+        digest = operation.ref.digest
+        decision = ledger.recall(operation, digest) or (
+            yield from ledger.begin_steps(
+                operation, digest, self.wait, self.recover, self.transaction
+            )
         )
         match decision:
             case Proceed(claim):

@@ -53,12 +53,15 @@ class LoopWaiter:
 def deliver(answers: Iterable[tuple[Waiter, Any]]) -> None:
     """Hand a group of answers over, waking each event loop once."""
     loops: dict[Any, list[tuple[Waiter, Any]]] = {}
+    last, batch = None, []
     for pair in answers:
         loop = pair[0].loop
         if loop is None:
             pair[0].resolve(pair[1])
-        else:
-            loops.setdefault(loop, []).append(pair)
+            continue
+        if loop is not last:
+            last, batch = loop, loops.setdefault(loop, [])
+        batch.append(pair)
     for loop, batch in loops.items():
         try:
             loop.call_soon_threadsafe(_resolve_all, batch)

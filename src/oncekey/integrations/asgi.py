@@ -6,13 +6,18 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+from oncekey.core.decision import Proceed
+from oncekey.core.errors import OnceKeyError, StoreError
 from oncekey.core.ledger import Ledger
+from oncekey.core.model import Operation
+from oncekey.core.scope import Scope as KeyScope
 from oncekey.integrations.collector import Collector
+from oncekey.integrations.receiver import Receiver
 from oncekey.wire.body import Body
-from oncekey.wire.exchange import Request
-from oncekey.wire.headers import KEY, REQUEST_ID, key_in
-from oncekey.wire.identity import Identity, namespace_for, namespace_of_credentials
-from oncekey.wire.problem import Response, problem
+from oncekey.wire.exchange import Request, operation_of, response_of
+from oncekey.wire.headers import Lines, key_in, lines_of
+from oncekey.wire.identity import namespace_for, namespace_of_credentials
+from oncekey.wire.problem import Response, problem, problem_of
 from oncekey.wire.route import Route, Routes
 from oncekey.wire.rule import Rule, rule_of
 
@@ -42,101 +47,106 @@ class IdempotencyMiddleware:
         **options: Any,
     ) -> None:
         self.app = app
-        self._ledger = ledger
         self._routes = Routes(routes, rule_of(policy, **options))
-        self._identity = identity
+        self._protection = Protection(app, ledger, identity)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "http":
+            rule, endpoint = self._routes.find(scope["method"], scope["path"])
+            await self._protection(scope, receive, send, rule, endpoint)
+        else:
             await self.app(scope, receive, send)
-            return
-        rule, endpoint = self._routes.find(scope["method"], scope["path"])
-        await Protection(self.app, self._ledger, rule, endpoint, self._identity)(
-            scope, receive, send
-        )
 
 
 class Protection:
-    """One app under one rule."""
+    """An app behind the ledger; rule and endpoint come with each request."""
 
-    __slots__ = ("_app", "_endpoint", "_identity", "_ledger", "_rule")
-
-    def __init__(
-        self, app: App, ledger: Ledger, rule: Rule, endpoint: str, identity: IdentityOf | None
-    ) -> None:
+    def __init__(self, app: App, ledger: Ledger, identity: IdentityOf | None = None) -> None:
         self._app = app
         self._ledger = ledger
-        self._rule = rule
-        self._endpoint = endpoint
         self._identity = identity
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        rule = self._rule
-        if scope["method"] not in rule.methods:
-            await self._app(scope, receive, send)
-            return
-        headers = scope["headers"]
-        key = key_in([value for name, value in headers if name == KEY], rule)
-        if key is None:
-            await self._app(scope, receive, send)
-        elif isinstance(key, str):
-            await self._protect(scope, receive, send, key)
-        else:
-            await respond(send, key)
+    async def __call__(
+        self, scope: Scope, receive: Receive, send: Send, rule: Rule, endpoint: str
+    ) -> None:
+        if scope["method"] in rule.methods:
+            lines = lines_of(scope["headers"])
+            key = key_in(lines.keys, rule)
+            if isinstance(key, str):
+                await self._protect(scope, receive, send, rule, endpoint, lines, key)
+                return
+            if key is not None:
+                await respond(send, key)
+                return
+        await self._app(scope, receive, send)
 
-    async def _protect(self, scope: Scope, receive: Receive, send: Send, key: str) -> None:
-        request = _request_of(scope, key)
-        body = Body(request.content_type, self._rule.max_request_body)
+    async def _protect(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        rule: Rule,
+        endpoint: str,
+        lines: Lines,
+        key: str,
+    ) -> None:
+        body = await read(receive, lines.content_type, rule.max_request_body)
+        if not isinstance(body, Body):
+            if body is not None:
+                await respond(send, body)
+            return
         try:
-            refused = await _read(receive, body)
-            if refused is None:
-                namespace = await self._namespace(scope)
-                collector = Collector(self._ledger, self._rule, self._app, scope, send)
-                await collector.run(request, body, namespace, self._endpoint)
-            elif refused.status:
-                await respond(send, refused)
+            path = scope.get("raw_path") or scope["path"].encode()
+            query = scope.get("query_string", b"")
+            request = Request(scope["method"], path, query, lines, body.content)
+            whose = KeyScope(await self._namespace(scope, lines), endpoint)
+            operation = operation_of(request, key, rule, whose)
+            await self._decide(scope, send, rule, operation, body)
         finally:
             body.close()
 
-    async def _namespace(self, scope: Scope) -> str:
+    async def _decide(
+        self, scope: Scope, send: Send, rule: Rule, operation: Operation, body: Body
+    ) -> None:
+        ledger = self._ledger
+        try:
+            decision = await ledger.abegin(operation, wait=rule.wait, recover=rule.recover)
+        except OnceKeyError as error:
+            if rule.fail_open and isinstance(error, StoreError):
+                ledger.observe("unprotected", operation.ref.scope.endpoint)
+                await self._app(scope, Receiver(body), send)
+            else:
+                await respond(send, problem_of(error))
+            return
+        if isinstance(decision, Proceed):
+            await Collector(ledger, rule, decision.claim, send).run(self._app, scope, body)
+        else:
+            await respond(send, response_of(decision))
+
+    async def _namespace(self, scope: Scope, lines: Lines) -> str:
         if self._identity is not None:
-            identity: Identity | str | None = self._identity(scope)
+            identity = self._identity(scope)
             if inspect.isawaitable(identity):
                 identity = await identity
             if identity is not None:
                 return namespace_for(identity)
-        return namespace_of_credentials(scope["headers"])
+        return namespace_of_credentials(lines.credentials)
 
 
-_GONE = Response(0, (), b"")
-
-
-async def _read(receive: Receive, body: Body) -> Response | None:
-    """Read the body whole; answers why not, when it cannot be."""
+async def read(receive: Receive, content_type: bytes, limit: int) -> Body | Response | None:
+    """The body whole; a refusal when it is too large, nothing when the client went away."""
+    body = Body(content_type, limit)
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            return _GONE
+            return None
         if not body.feed(message.get("body", b"")):
             return problem("request-too-large")
         if not message.get("more_body", False):
-            return None
+            return body
 
 
 async def respond(send: Send, response: Response) -> None:
     status, headers, body = response
     await send({"type": "http.response.start", "status": status, "headers": list(headers)})
     await send({"type": "http.response.body", "body": body})
-
-
-def _request_of(scope: Scope, key: str) -> Request:
-    content_type = request_id = b""
-    for name, value in scope["headers"]:
-        if name == b"content-type":
-            content_type = value
-        elif name == REQUEST_ID:
-            request_id = value
-    path = scope.get("raw_path") or scope["path"].encode()
-    return Request(
-        scope["method"], path, scope.get("query_string", b""), content_type, request_id, key
-    )

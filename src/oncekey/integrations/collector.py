@@ -6,22 +6,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from oncekey.core.claim import Claim
-from oncekey.core.decision import Proceed
-from oncekey.core.errors import ClaimLost, OnceKeyError, StoreError, TerminalError
-from oncekey.core.finality import is_final
+from oncekey.core.errors import ClaimLost, StoreError, TerminalError
+from oncekey.core.finality import is_final_status
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Headers, Kind, Outcome
 from oncekey.integrations.receiver import Receiver
 from oncekey.wire.body import Body
-from oncekey.wire.exchange import (
-    Request,
-    operation_of,
-    outcome_of,
-    replay_of,
-    response_of,
-    terminal_outcome,
-)
-from oncekey.wire.problem import Response, problem, problem_of, ran_but_not_stored
+from oncekey.wire.exchange import outcome_of, replay_of, terminal_outcome
+from oncekey.wire.problem import Response, problem, ran_but_not_stored
 from oncekey.wire.rule import Rule
 
 Message = dict[str, Any]
@@ -39,61 +31,28 @@ class Collector:
     `stream` what cannot be kept, after the store knows that it will not be.
     """
 
-    __slots__ = (
-        "_app",
-        "_chunks",
-        "_claim",
-        "_ledger",
-        "_receiver",
-        "_rule",
-        "_scope",
-        "_send",
-        "_size",
-        "_start",
-        "_way",
-    )
-    _claim: Claim
+    __slots__ = ("_chunks", "_claim", "_ledger", "_receiver", "_rule", "_send", "_size", "_start", "_way")
     _receiver: Receiver
     _start: Message
 
-    def __init__(
-        self, ledger: Ledger, rule: Rule, app: Any, scope: dict[str, Any], send: Send
-    ) -> None:
+    def __init__(self, ledger: Ledger, rule: Rule, claim: Claim, send: Send) -> None:
         self._ledger = ledger
         self._rule = rule
-        self._app = app
-        self._scope = scope
+        self._claim = claim
         self._send = send
         self._chunks: list[bytes] = []
         self._size = 0
         self._way = ""
 
-    async def run(self, request: Request, body: Body, namespace: str, endpoint: str) -> None:
-        rule, ledger = self._rule, self._ledger
-        operation = operation_of(request, body.content, rule, namespace, endpoint)
-        try:
-            decision = await ledger.abegin(operation, wait=rule.wait, recover=rule.recover)
-        except OnceKeyError as error:
-            if rule.fail_open and isinstance(error, StoreError):
-                ledger.observe("unprotected", endpoint)
-                await self._app(self._scope, Receiver(body), self._send)
-            else:
-                await self._respond(problem_of(error))
-            return
-        if isinstance(decision, Proceed):
-            await self._run_app(decision.claim, body)
-        else:
-            await self._respond(response_of(decision))
-
-    async def _run_app(self, claim: Claim, body: Body) -> None:
-        self._claim = claim
-        self._scope["oncekey.claim"] = claim
-        if self._scope.get("extensions"):
+    async def run(self, app: Any, scope: dict[str, Any], body: Body) -> None:
+        claim = self._claim
+        scope["oncekey.claim"] = claim
+        if scope.get("extensions"):
             # Answers must pass through here as bytes to be kept.
-            self._scope["extensions"] = {}
+            scope["extensions"] = {}
         self._receiver = Receiver(body)
         try:
-            await self._app(self._scope, self._receiver, self._collect)
+            await app(scope, self._receiver, self._collect)
         except TerminalError as error:
             if claim.concluded:
                 raise
@@ -194,8 +153,7 @@ class Collector:
     # -- the store and the client --------------------------------------------------------
 
     def _is_final(self, status: int) -> bool:
-        answered = Outcome(Kind.RESPONSE, status)
-        return is_final(answered, server_errors=self._rule.store_server_errors)
+        return is_final_status(status, self._rule.store_server_errors)
 
     async def _keep(self, outcome: Outcome, *, final: bool) -> bool:
         """Settle or release. False when the client has been given another answer instead."""

@@ -15,15 +15,16 @@ class Receiver:
     __slots__ = ("_chunks", "_finished", "_next", "_waiting")
 
     def __init__(self, body: Body) -> None:
-        self._chunks = body.chunks()
-        self._next = next(self._chunks, b"")
+        whole = body.in_memory
+        self._chunks = iter(()) if whole is not None else body.chunks()
+        self._next: bytes | None = whole if whole is not None else next(self._chunks, b"")
         self._waiting: list[asyncio.Future[dict[str, Any]]] = []
         self._finished = False
 
     async def __call__(self) -> dict[str, Any]:
         chunk = self._next
         if chunk is not None:
-            self._next = following = next(self._chunks, None)  # type: ignore[assignment]
+            following = self._next = next(self._chunks, None)
             return {"type": "http.request", "body": chunk, "more_body": following is not None}
         if self._finished:
             return {"type": "http.disconnect"}

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import IO
 
-from oncekey.core.fingerprint import BodyDigest
+from oncekey.wire.fingerprint import BodyDigest
 
 # Up to here a body is compared by value; parsing more would stall everybody else.
 MEMORY_LIMIT = 4 << 20
@@ -43,6 +43,12 @@ class Body:
         if self._digest is not None:
             return self._digest
         return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+
+    @property
+    def in_memory(self) -> bytes | None:
+        """All of it, unless it went to a file."""
+        content = self.content
+        return content if isinstance(content, bytes) else None
 
     def chunks(self) -> Iterator[bytes]:
         if self._file is None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
+from typing import NamedTuple
 
 from oncekey.core.errors import KeyInvalid
 from oncekey.core.key import parse_key
-from oncekey.core.model import Headers, Record
+from oncekey.core.model import Headers, Record, operation_id_of
+from oncekey.wire.identity import session_in
 from oncekey.wire.problem import Response, problem
 from oncekey.wire.rule import Rule
 
@@ -35,6 +38,39 @@ _NEVER_KEPT = frozenset(
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 
 
+class Lines(NamedTuple):
+    """The lines of a request that matter here, from one pass over all of them."""
+
+    keys: list[bytes]
+    content_type: bytes
+    request_id: bytes
+    credentials: list[bytes]
+
+
+_WANTED = frozenset(
+    {KEY, REQUEST_ID, b"content-type", b"authorization", b"x-api-key", b"cookie"}
+)
+
+
+def lines_of(headers: Iterable[tuple[bytes, bytes]]) -> Lines:
+    """`headers` with names in lower case."""
+    keys: list[bytes] = []
+    credentials: list[bytes] = []
+    content_type = request_id = b""
+    for name, value in headers:
+        if name not in _WANTED:
+            continue
+        if name == KEY:
+            keys.append(value)
+        elif name == b"content-type":
+            content_type = value
+        elif name == REQUEST_ID:
+            request_id = value
+        else:
+            credentials.append(session_in(value) if name == b"cookie" else value)
+    return Lines(keys, content_type, request_id, credentials)
+
+
 def key_in(lines: Sequence[bytes], rule: Rule) -> str | Response | None:
     """The key of a request, nothing, or the answer that refuses it."""
     if not lines:
@@ -57,19 +93,21 @@ def request_id_in(value: bytes) -> str:
 def kept(headers: Iterable[tuple[bytes, bytes]], rule: Rule) -> Headers:
     """What is stored of an answer's headers."""
     dropped = _NEVER_KEPT | rule.drop_headers if rule.drop_headers else _NEVER_KEPT
-    return tuple([(bytes(n), bytes(v)) for n, v in headers if n.lower() not in dropped])
+    return tuple([pair for pair in headers if pair[0].lower() not in dropped])
 
 
 def replay_marks(record: Record) -> Headers:
     """The headers that tell a replay from a first answer."""
-    operation_id = record.operation_id
+    return _marks(record.id, record.request_id, record.expires_at)
+
+
+@lru_cache(maxsize=4096)
+def _marks(number: int, request_id: str, expires_at: int) -> Headers:
+    operation_id = operation_id_of(number)
+    expires = datetime.fromtimestamp(expires_at / 1000, UTC).isoformat(timespec="milliseconds")
     return (
         (REPLAYED, b"true"),
-        (b"original-request-id", (record.request_id or operation_id).encode()),
+        (b"original-request-id", (request_id or operation_id).encode()),
         (b"x-operation-id", operation_id.encode()),
-        (b"idempotency-expires", _moment(record.expires_at).encode()),
+        (b"idempotency-expires", expires.encode()),
     )
-
-
-def _moment(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")

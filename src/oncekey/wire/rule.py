@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from oncekey.core.errors import ConfigurationError
-from oncekey.core.fingerprint import Fingerprint
+from oncekey.wire.fingerprint import Fingerprint
 from oncekey.core.model import Takeover
 from oncekey.core.recovery import Recover
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
+from math import isinf
 from typing import Any, Literal
 from urllib.parse import unquote_to_bytes
+
+import msgspec
 
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.model import NO_FINGERPRINT
@@ -51,26 +54,37 @@ class Fingerprint:
 
 
 def _digest(*parts: bytes) -> bytes:
-    head = ",".join([str(len(part)) for part in parts])
-    return blake2b(b"".join((head.encode(), b";", *parts)), digest_size=16).digest()
+    method, path, query, _ = map(len, parts)
+    # Lengths in front keep the parts apart; the last one is the rest.
+    return blake2b(b"%d,%d,%d;%b%b%b%b" % (method, path, query, *parts), digest_size=16).digest()
 
 
 def _canonical(content_type: bytes, body: bytes) -> bytes:
     """The body by value. Each form has its own first letter, so that no two can be mistaken."""
+    match _form_of(content_type):
+        case "json":
+            return _json(body)
+        case "form":
+            return b"f" + _sorted_pairs(body)
+        case "multipart":
+            return _multipart(content_type, body)
+        case _:
+            return b"b" + body
+
+
+@lru_cache(maxsize=256)
+def _form_of(content_type: bytes) -> str:
     kind = content_type.partition(b";")[0].strip().lower()
     if kind == b"application/json" or kind.endswith(b"+json"):
-        return _json(body)
-    if kind == b"application/x-www-form-urlencoded":
-        return b"f" + _sorted_pairs(body)
-    if kind == b"multipart/form-data":
-        return _multipart(content_type, body)
-    return b"b" + body
+        return "json"
+    forms = {b"application/x-www-form-urlencoded": "form", b"multipart/form-data": "multipart"}
+    return forms.get(kind, "")
 
 
 def _json(body: bytes) -> bytes:
     try:
-        return b"j" + _encode(_decode(body.decode())).encode()
-    except (ValueError, RecursionError):
+        return b"j" + _encode(_decode(body))
+    except _UNREADABLE:
         # Not JSON, or nested beyond reason: the bytes are all there is to compare.
         return b"b" + body
 
@@ -78,22 +92,21 @@ def _json(body: bytes) -> bytes:
 def _number(text: str) -> float | int:
     """1, 1.0 and 1e0 are one value; integers stay exact."""
     value = float(text)
+    if isinf(value):
+        raise ValueError("a number beyond all bounds")
     return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
 
 
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
-_decode = json.JSONDecoder(parse_float=_number, parse_constant=_refuse_constant).decode
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+_decode = msgspec.json.Decoder(float_hook=_number).decode
+_encode = msgspec.json.Encoder(order="sorted").encode
+_UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 def _picked(body: bytes, fields: Sequence[str]) -> bytes:
     try:
-        value = _decode(body.decode())
-        return b"p" + _encode([_pick(value, field) for field in fields]).encode()
-    except (ValueError, RecursionError):
+        value = _decode(body)
+        return b"p" + _encode([_pick(value, field) for field in fields])
+    except _UNREADABLE:
         return b"b" + body
 
 
