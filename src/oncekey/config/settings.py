@@ -1,0 +1,113 @@
+"""Every setting there is, with its default. A field is a key; its kind says what it may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from oncekey.config.kinds import (
+    Kind,
+    Named,
+    Section,
+    Sections,
+    choice,
+    duration,
+    fingerprint,
+    flag,
+    header_names,
+    methods,
+    target,
+    text,
+    whole,
+)
+from oncekey.core.retention import check_class
+
+_LARGEST = 1 << 40
+
+
+def setting(kind: Kind | Sections, default: Any = None) -> Any:
+    return field(default=default, metadata={"kind": kind})
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    url: str = setting(text, "sqlite:///oncekey.db")
+    lease: float = setting(duration, 15.0)
+    heartbeat: float | None = setting(duration)
+    """A third of the lease unless given."""
+    cache_bytes: int = setting(whole(0, _LARGEST), 64 << 20)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    host: str = setting(text, "127.0.0.1")
+    port: int = setting(whole(0, 65535), 8700)
+    workers: int = setting(whole(1, 256), 1)
+    grace: float = setting(duration, 20.0)
+    """How long running requests may take to finish when the server is told to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppSettings:
+    target: str = setting(target, "")
+
+
+@dataclass(frozen=True, slots=True)
+class RouteSettings:
+    """Everything but the path may be left out; what is left out is as `wire.rule.Rule` has it."""
+
+    path: str = setting(text, "")
+    methods: tuple[str, ...] | None = setting(methods)
+    policy: str | None = setting(
+        choice("REQUIRED_A", "ACCEPTED", "PROHIBITED", later=("REQUIRED_B", "HANDLER_INTERNAL_C"))
+    )
+    required: bool | None = setting(flag)
+    in_flight: str | None = setting(choice("conflict", "attach"))
+    attach_timeout: float | None = setting(duration)
+    takeover: str | None = setting(choice("rerun", "refuse", "recover"))
+    recover: str | None = setting(target)
+    retention: str | None = setting(text)
+    fingerprint: str | tuple[str, ...] | None = setting(fingerprint)
+    store_server_errors: bool | None = setting(flag)
+    store_events: bool | None = setting(flag)
+    max_stored_body: int | None = setting(whole(0, _LARGEST))
+    max_request_body: int | None = setting(whole(0, _LARGEST))
+    drop_headers: tuple[str, ...] | None = setting(header_names)
+    fail_open: bool | None = setting(flag)
+    example: str | None = setting(text)
+    """A request body to try the route with; `oncekey serve` shows it when it starts."""
+
+    def given(self) -> dict[str, Any]:
+        """What the file says about this route, beside its path."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {
+            name: value for name, value in values.items() if value is not None and name != "path"
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    store: StoreSettings = field(
+        default_factory=StoreSettings, metadata={"kind": Section(StoreSettings)}
+    )
+    server: ServerSettings = field(
+        default_factory=ServerSettings, metadata={"kind": Section(ServerSettings)}
+    )
+    app: AppSettings = field(default_factory=AppSettings, metadata={"kind": Section(AppSettings)})
+    retention: Mapping[str, float] = field(
+        default_factory=dict, metadata={"kind": Named(check_class, duration)}
+    )
+    routes: tuple[RouteSettings, ...] = setting(Sections(RouteSettings), ())
+    folder: Path = Path()
+    """Where the file lies; what it names by a relative path or module is found from there."""
+
+
+# Known by name, so that nobody believes they are in force.
+LATER = {
+    "auth": "requests would not be authenticated",
+    "upstreams": "requests would not be forwarded",
+    "providers": "webhooks would not be verified",
+    "routes.upstream": "requests would not be forwarded",
+}
