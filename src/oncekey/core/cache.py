@@ -10,7 +10,7 @@ from oncekey.core.clock import Clock
 from oncekey.core.model import Record
 
 # What a record costs beside its outcome: tuple, texts, digest and table entry, roughly.
-_OVERHEAD = 1024
+_OVERHEAD, _HEADER = 1024, 200
 
 
 class ReplayCache:
@@ -76,4 +76,4 @@ class ReplayCache:
 def _cost_of(record: Record | None) -> int:
     if record is None or record.outcome is None:
         return 0
-    return record.outcome.size + _OVERHEAD
+    return len(record.outcome.body) + _HEADER * len(record.outcome.headers) + _OVERHEAD

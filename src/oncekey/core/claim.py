@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from oncekey.core.errors import ClaimLost
+from oncekey.core.errors import ClaimLost, StoreError
 from oncekey.core.finality import is_final
-from oncekey.core.model import Operation, Outcome, Record
+from oncekey.core.model import Operation, Outcome, Record, operation_id_of
 from oncekey.core.ports import Abandon, Release, Settle
-from oncekey.core.steps import Within
+from oncekey.core.steps import Steps, Within
 
 if TYPE_CHECKING:
     from oncekey.core.ledger import Ledger
@@ -18,33 +17,47 @@ if TYPE_CHECKING:
 class Claim:
     """Every verb carries the fence; one that comes too late changes nothing and raises `ClaimLost`."""
 
-    __slots__ = ("_epoch", "_ledger", "concluded", "digest", "operation", "record")
+    __slots__ = (
+        "_epoch", "_ledger", "concluded", "created_at", "digest", "fence", "id", "operation",
+    )  # fmt: skip
 
     def __init__(
         self,
         ledger: Ledger,
         operation: Operation,
         digest: bytes,
-        record: Record,
+        number: int,
+        fence: int,
+        created_at: int,
         epoch: int | None,
     ) -> None:
         self._ledger = ledger
         self._epoch = epoch
         self.operation = operation
         self.digest = digest
-        self.record = record
+        self.id = number
+        self.fence = fence
+        self.created_at = created_at
         self.concluded = False
 
     @property
     def operation_id(self) -> str:
-        return self.record.operation_id
+        return operation_id_of(self.id)
 
     def settle(self, outcome: Outcome, *, transaction: Any = None) -> Record:
         """Store the outcome; with `transaction`, through the caller's own connection."""
         return self._ledger.run(self.settle_steps(outcome, transaction))
 
     async def asettle(self, outcome: Outcome, *, transaction: Any = None) -> Record:
-        return await self._ledger.arun(self.settle_steps(outcome, transaction))
+        if transaction is not None:
+            return await self._ledger.arun(self.settle_steps(outcome, transaction))
+        settle = self._settle_of(outcome)
+        try:
+            done = await self._ledger.ask(settle)
+        except StoreError:
+            self.end(None)
+            raise
+        return self._settled(settle, done=done, shared=True)
 
     def release(self) -> None:
         """Give the key back; a retry runs again."""
@@ -63,35 +76,54 @@ class Claim:
     def abandon(self) -> None:
         """Let go without knowing how it ended, as a crash would. Does not wait."""
         if not self.concluded:
-            self._ledger.forget(Abandon(self.record.id, self.record.fence))
+            self._ledger.forget(Abandon(self.id, self.fence))
             self.end(None)
 
-    def conclude_steps(self, outcome: Outcome, server_errors: bool) -> Generator[Any, Any, Record | None]:
+    def conclude_steps(self, outcome: Outcome, server_errors: bool) -> Steps[Record | None]:
         if is_final(outcome, server_errors=server_errors):
             return (yield from self.settle_steps(outcome, None))
         yield from self.release_steps()
         return None
 
-    def settle_steps(self, outcome: Outcome, transaction: Any) -> Generator[Any, Any, Record]:
-        ledger, old = self._ledger, self.record
-        now = ledger.clock.now()
-        expires_at = now + ledger.retention_classes.milliseconds(old.retention)
-        request = Settle(old.id, old.fence, outcome, now, expires_at)
-        ledger.fault("before-settle")
-        done = yield (request if transaction is None else Within(transaction, request))
-        ledger.fault("after-settle")
-        settled = Record(*old[:8], expires_at, now, outcome, old.link)
-        # Inside a transaction the outcome is not everyone's answer before the caller commits.
-        self.end(settled if done and transaction is None else None)
-        if not done:
-            raise ClaimLost
-        return settled
+    def settle_steps(self, outcome: Outcome, transaction: Any) -> Steps[Record]:
+        settle = self._settle_of(outcome)
+        try:
+            done = yield (settle if transaction is None else Within(transaction, settle))
+        except StoreError:
+            # The store keeps trying; this claim is its business now.
+            self.end(None)
+            raise
+        # Inside a transaction the outcome is nobody else's answer before the caller commits.
+        return self._settled(settle, done=done, shared=transaction is None)
 
-    def release_steps(self) -> Generator[Any, Any, None]:
-        done = yield Release(self.record.id, self.record.fence)
+    def release_steps(self) -> Steps[None]:
+        done = yield Release(self.id, self.fence)
         self.end(None)
         if not done:
             raise ClaimLost
+
+    def _settle_of(self, outcome: Outcome) -> Settle:
+        ledger = self._ledger
+        now = ledger.clock.now()
+        if ledger.fault is not None:
+            ledger.fault("before-settle")
+        kept = ledger.retention_classes.milliseconds(self.operation.retention)
+        return Settle(self.id, self.fence, outcome, now, now + kept)
+
+    def _settled(self, settle: Settle, *, done: bool, shared: bool) -> Record:
+        if self._ledger.fault is not None:
+            self._ledger.fault("after-settle")
+        if not done:
+            self.end(None)
+            raise ClaimLost
+        ref, fingerprint, request_id, retention, _ = self.operation
+        number, fence, outcome, completed_at, expires_at = settle
+        record = Record(
+            number, ref, fingerprint, 0, fence, request_id, retention,
+            self.created_at, expires_at, completed_at, outcome,
+        )  # fmt: skip
+        self.end(record if shared else None)
+        return record
 
     def end(self, settled: Record | None) -> None:
         self.concluded = True

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from oncekey.core.clock import Clock
-
 # 42 bits of milliseconds leave 21 bits below them within a signed 64-bit column.
 _LOW_BITS = 21
 
@@ -18,15 +16,13 @@ class OperationNumbers:
     rarely meet; when they do, the store refuses the second insert and a new number is drawn.
     """
 
-    def __init__(self, clock: Clock, randbits: Callable[[int], int]) -> None:
-        self._clock = clock
+    def __init__(self, randbits: Callable[[int], int]) -> None:
         self._randbits = randbits
         self._last = 0
         self._millisecond = 0
         self._lock = threading.Lock()
 
-    def draw(self) -> int:
-        now = self._clock.now()
+    def draw(self, now: int) -> int:
         with self._lock:
             if now > self._millisecond:
                 self._millisecond = now

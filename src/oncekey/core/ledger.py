@@ -48,10 +48,6 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.010, 0.250
 _MOST_ROUNDS = 50
 
 
-def _no_fault(point: str) -> None:
-    """Fault points are named places where tests let a process die."""
-
-
 class Ledger:
     """One per process and store. Every verb has a blocking form and, with an `a` in front, an async one."""
 
@@ -64,7 +60,7 @@ class Ledger:
         retention: Mapping[str, float] | None = None,
         cache_bytes: int = 64 << 20,
         randbits: Callable[[int], int] = secrets.randbits,
-        faults: Faults = _no_fault,
+        faults: Faults | None = None,
         observer: Observer | None = None,
     ) -> None:
         self.store = store
@@ -73,7 +69,7 @@ class Ledger:
         self.retention_classes = Retention(retention)
         self.fault = faults
         self.observe: Observer = observer or Tally()
-        self._numbers = OperationNumbers(self.clock, randbits)
+        self._numbers = OperationNumbers(randbits)
         self._watchers = Watchers()
         self._held: dict[int, Claim] = {}
         self._cache = ReplayCache(cache_bytes, store.purge_epoch)
@@ -81,6 +77,7 @@ class Ledger:
         self._driver = Driver(store, self._watchers, self._orphaned)
         self.run = self._driver.run
         self.arun = self._driver.arun
+        self.ask = self._driver.ask
         store.open(self._beat)
         # A process that exits in good order lets go of what it holds; a killed one lapses.
         atexit.register(store.close)
@@ -110,8 +107,19 @@ class Ledger:
         transaction: Any = None,
     ) -> Decision:
         digest = operation.ref.digest
-        return self.recall(operation, digest) or await self.arun(
-            self.begin_steps(operation, digest, wait, recover, transaction)
+        known = self.recall(operation, digest)
+        if known is not None:
+            return known
+        first = None
+        if transaction is None and not self._closed:
+            # Most keys are new, and then there is nothing to decide.
+            epoch, insert = self._cache.epoch(), self._insert_of(operation, digest)
+            answer = await self.ask(insert)
+            if type(answer) is Held:
+                return self._proceed(insert, answer.fence, epoch)
+            first = (insert, answer)
+        return await self.arun(
+            self.begin_steps(operation, digest, wait, recover, transaction, first)
         )
 
     def attach(self, ref: Ref, timeout: float) -> Record | None:
@@ -182,6 +190,10 @@ class Ledger:
         same = record.fingerprint == operation.fingerprint
         return Replay(record) if same else Mismatch(record)
 
+    def remembers(self, digest: bytes, record: Record) -> bool:
+        """Whether `record` is still the answer, as far as this process may answer by itself."""
+        return self._cache.get(digest, self.clock) is record
+
     # -- the steps behind the verbs ------------------------------------------------------
 
     def begin_steps(
@@ -191,13 +203,16 @@ class Ledger:
         wait: float,
         recover: Recover | None,
         transaction: Any,
+        first: tuple[Insert, Answer] | None = None,
     ) -> Steps[Decision]:
+        """`first`: a claim that was sent already, and what came of it."""
         if self._closed:
             raise LedgerClosed
         deadline = self.clock.steady() + wait * 1000
         pause = _FIRST_PAUSE
         while True:
-            decision = yield from self._claim(operation, digest, recover, transaction)
+            decision = yield from self._claim(operation, digest, recover, transaction, first)
+            first = None
             left = (deadline - self.clock.steady()) / 1000
             if not isinstance(decision, Busy) or left <= 0:
                 return decision
@@ -208,23 +223,30 @@ class Ledger:
             pause = min(pause * 1.5, _LONGEST_PAUSE)
 
     def _claim(
-        self, operation: Operation, digest: bytes, recover: Recover | None, transaction: Any
+        self,
+        operation: Operation,
+        digest: bytes,
+        recover: Recover | None,
+        transaction: Any,
+        first: tuple[Insert, Answer] | None,
     ) -> Steps[Decision]:
         epoch = self._cache.epoch()
-        insert = self._insert_of(operation, digest)
+        insert, answer = first or (self._insert_of(operation, digest), None)
         request: Request = insert
         for _ in range(_MOST_ROUNDS):
-            answer: Answer = yield (
-                request if transaction is None else Within(transaction, request)
-            )
+            if answer is None:
+                answer = yield request if transaction is None else Within(transaction, request)
             match answer:
                 case Held(fence):
-                    return self._proceed(insert, request, fence, epoch)
+                    return self._proceed(insert, fence, epoch)
                 case Gone():
                     request = insert = self._insert_of(operation, digest)
+                    answer = None
                     continue
             assert isinstance(answer, Found)
-            match decide(answer.record, answer.lapsed, operation, self.clock.now()):
+            verdict = decide(answer.record, answer.lapsed, operation, self.clock.now())
+            answer = None
+            match verdict:
                 case Renew(record):
                     insert = self._insert_of(operation, digest)
                     request = Replace(record.id, record.fence, insert)
@@ -245,8 +267,13 @@ class Ledger:
         self, operation: Operation, digest: bytes, old: Record, ask: bool, recover: Recover | None
     ) -> Steps[Decision]:
         """The claim of a dead holder is ours; with `ask`, the application says what it finds."""
-        record = old._replace(fence=old.fence + 1)
-        claim = self._hold(Claim(self, operation, digest, record, self._cache.epoch()))
+        fence, epoch = old.fence + 1, self._cache.epoch()
+        # The record goes on under the request that first made it.
+        first = operation._replace(request_id=old.request_id, retention=old.retention)
+        claim = Claim(self, first, digest, old.id, fence, old.created_at, epoch)
+        self._held[old.id] = claim
+        if self.fault is not None:
+            self.fault("after-claim")
         if not ask:
             return Proceed(claim)
         try:
@@ -260,9 +287,9 @@ class Ledger:
             case DidNotHappen():
                 return Proceed(claim)
             case _:
-                yield Abandon(record.id, record.fence)
+                yield Abandon(old.id, fence)
                 claim.end(None)
-                return Unknown(record)
+                return Unknown(old)
 
     def _attach(self, digest: bytes, timeout: float) -> Steps[Record | None]:
         deadline = self.clock.steady() + timeout * 1000
@@ -303,31 +330,19 @@ class Ledger:
     def _insert_of(self, operation: Operation, digest: bytes) -> Insert:
         now = self.clock.now()
         kept = self.retention_classes.milliseconds(operation.retention)
-        return Insert(self._numbers.draw(), digest, operation, now, now + kept)
+        return Insert(self._numbers.draw(now), digest, operation, now, now + kept)
 
-    def _proceed(self, insert: Insert, request: Request, fence: int, epoch: int | None) -> Proceed:
-        operation = insert.operation
-        record = Record(
-            insert.id,
-            operation.ref,
-            operation.fingerprint,
-            0,
-            fence,
-            operation.request_id,
-            operation.retention,
-            insert.created_at,
-            insert.expires_at,
-        )
-        self.fault("after-claim")
-        return Proceed(self._hold(Claim(self, operation, insert.digest, record, epoch)))
-
-    def _hold(self, claim: Claim) -> Claim:
-        self._held[claim.record.id] = claim
-        return claim
+    def _proceed(self, insert: Insert, fence: int, epoch: int | None) -> Proceed:
+        number, digest, operation, created_at, _ = insert
+        if self.fault is not None:
+            self.fault("after-claim")
+        claim = Claim(self, operation, digest, number, fence, created_at, epoch)
+        self._held[number] = claim
+        return Proceed(claim)
 
     def ended(self, claim: Claim, settled: Record | None, epoch: int | None) -> None:
         """A claim of this process is concluded; whoever attached to it gets the answer."""
-        self._held.pop(claim.record.id, None)
+        self._held.pop(claim.id, None)
         if settled is not None:
             self._cache.put(claim.digest, settled, epoch)
         self._watchers.wake(claim.digest, settled)

@@ -71,13 +71,6 @@ class Outcome(NamedTuple):
         failed = self.kind is Kind.ERROR or self.status >= 400
         return State.FAILED if failed else State.SUCCEEDED
 
-    @property
-    def size(self) -> int:
-        size = len(self.body)
-        for name, value in self.headers:
-            size += len(name) + len(value)
-        return size
-
 
 class Link(NamedTuple):
     """What a key stands for, when it is more than a plain request."""

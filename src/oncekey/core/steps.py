@@ -142,12 +142,19 @@ class Driver:
             case Within(transaction, request):
                 return await self._store.aask_within(transaction, request)
             case _:
-                waiter = LoopWaiter(lambda answer: self._orphan(step, answer))
-                self._store.submit(step, waiter)
-                return await waiter.future
+                return await self.ask(step)
+
+    async def ask(self, request: Request) -> Any:
+        """One request to the store, from an event loop."""
+        waiter = LoopWaiter(self._orphan, request)
+        self._store.submit(request, waiter)
+        answer = await waiter.future
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
 
     async def _anap(self, digest: bytes, seconds: float) -> Any:
-        waiter = LoopWaiter()
+        waiter = LoopWaiter(None, None)
         self._watchers.add(digest, waiter)
         timer = waiter.loop.call_later(seconds, waiter.resolve, None)
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import asyncio
+from asyncio import get_running_loop
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -33,21 +34,26 @@ class ThreadWaiter:
 
 
 class LoopWaiter:
-    """Wakes one task. `orphan` is told of an answer nobody waits for any more."""
+    """Wakes one task. `orphan` is told of the answer to a request nobody waits for any more."""
 
-    __slots__ = ("future", "loop", "orphan")
+    __slots__ = ("_orphan", "_request", "future", "loop")
 
-    def __init__(self, orphan: Callable[[Any], None] | None = None) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[Any] = self.loop.create_future()
-        self.orphan = orphan
+    def __init__(self, orphan: Callable[[Any, Any], None] | None, request: Any) -> None:
+        self.loop = loop = get_running_loop()
+        self.future: asyncio.Future[Any] = loop.create_future()
+        self._orphan = orphan
+        self._request = request
 
     def resolve(self, answer: Any) -> None:
         """Only on the waiter's own loop; from elsewhere go through `deliver`."""
         if not self.future.done():
             self.future.set_result(answer)
-        elif self.orphan is not None:
+        else:
             self.orphan(answer)
+
+    def orphan(self, answer: Any) -> None:
+        if self._orphan is not None:
+            self._orphan(self._request, answer)
 
 
 def deliver(answers: Iterable[tuple[Waiter, Any]]) -> None:

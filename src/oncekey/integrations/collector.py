@@ -13,6 +13,7 @@ from oncekey.core.model import Headers, Kind, Outcome
 from oncekey.integrations.receiver import Receiver
 from oncekey.wire.body import Body
 from oncekey.wire.exchange import outcome_of, replay_of, terminal_outcome
+from oncekey.wire.headers import kept
 from oncekey.wire.problem import Response, problem, ran_but_not_stored
 from oncekey.wire.rule import Rule
 
@@ -44,7 +45,7 @@ class Collector:
         self._size = 0
         self._way = ""
 
-    async def run(self, app: Any, scope: dict[str, Any], body: Body) -> None:
+    async def run(self, app: Any, scope: dict[str, Any], body: bytes | Body) -> None:
         claim = self._claim
         scope["oncekey.claim"] = claim
         if scope.get("extensions"):
@@ -79,16 +80,17 @@ class Collector:
     # -- the app's answer ----------------------------------------------------------------
 
     async def _collect(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
+        kind = message["type"]
+        if kind == "http.response.start":
             self._start = message
-            self._way = self._way_of(message)
             return
-        if message["type"] != "http.response.body" or self._way == "done":
+        if kind != "http.response.body" or self._way == "done":
             await self._send(message)
             return
         chunk, more = message.get("body", b""), message.get("more_body", False)
         if not self._way:
-            self._way = "stream" if more else "collect"
+            # Nearly every answer comes in one piece.
+            self._way = self._way_of(self._start) if more else "collect"
         match self._way:
             case "collect":
                 await self._gather(chunk, more)
@@ -102,25 +104,26 @@ class Collector:
             self._receiver.finish()
 
     def _way_of(self, start: Message) -> str:
-        """Which way the answer goes; undecided while only its first chunk can tell."""
+        """Which way an answer of several pieces goes."""
         for name, value in start.get("headers", ()):
             lowered = name.lower()
             if lowered == b"content-length" and value.isdigit():
                 return "stream" if int(value) > self._rule.max_stored_body else "collect"
             if lowered == b"content-type" and value.startswith(b"text/event-stream"):
                 return "tee" if self._rule.store_events else "stream"
-        return ""
+        return "stream"
 
     async def _gather(self, chunk: bytes, more: bool) -> None:
         self._chunks.append(chunk)
         self._size += len(chunk)
         if self._size > self._rule.max_stored_body:
-            await self._begin_stream(b"", more)
+            self._chunks, chunk = [], b"".join(self._chunks)
+            await self._begin_stream(chunk, more)
         elif not more:
             self._way = "done"
-            body = b"".join(self._chunks)
+            body = chunk if len(self._chunks) == 1 else b"".join(self._chunks)
             status, headers = self._start["status"], tuple(self._start.get("headers", ()))
-            outcome = outcome_of(status, headers, body, self._rule)
+            outcome = Outcome(Kind.RESPONSE, status, kept(headers, self._rule), body)
             if await self._keep(outcome, final=self._is_final(status)):
                 await self._respond_first(status, headers, body)
 
@@ -132,7 +135,7 @@ class Collector:
             return
         self._way = "pass"
         await self._send(self._marked_start((b"idempotency-stored", b"false")))
-        await self._pass(b"".join([*self._chunks, chunk]), more)
+        await self._pass(chunk, more)
 
     async def _pass(self, chunk: bytes, more: bool) -> None:
         await self._send({"type": "http.response.body", "body": chunk, "more_body": more})

@@ -14,10 +14,10 @@ class Receiver:
 
     __slots__ = ("_chunks", "_finished", "_next", "_waiting")
 
-    def __init__(self, body: Body) -> None:
-        whole = body.in_memory
-        self._chunks = iter(()) if whole is not None else body.chunks()
-        self._next: bytes | None = whole if whole is not None else next(self._chunks, b"")
+    def __init__(self, body: bytes | Body) -> None:
+        whole = isinstance(body, bytes)
+        self._chunks = iter(()) if whole else body.chunks()
+        self._next: bytes | None = body if whole else next(self._chunks, b"")
         self._waiting: list[asyncio.Future[dict[str, Any]]] = []
         self._finished = False
 

@@ -77,9 +77,10 @@ class Writer:
                 deliver([(waiter, LedgerClosed())])
                 return
             self._pending.append(Job(request, waiter))
-            sleeper = self._sleepers.pop() if self._sleepers else None
-        if sleeper is not None:
-            sleeper.release()
+            if not self._sleepers:
+                return
+            sleeper = self._sleepers.pop()
+        sleeper.release()
 
     def close(self) -> None:
         """Commit what is waiting, then stop."""

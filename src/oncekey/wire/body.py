@@ -24,6 +24,9 @@ class Body:
         self._digest: BodyDigest | None = None
         self.size = 0
 
+    def __len__(self) -> int:
+        return self.size
+
     def feed(self, chunk: bytes) -> bool:
         """False when the body is larger than allowed."""
         self.size += len(chunk)
@@ -43,12 +46,6 @@ class Body:
         if self._digest is not None:
             return self._digest
         return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-
-    @property
-    def in_memory(self) -> bytes | None:
-        """All of it, unless it went to a file."""
-        content = self.content
-        return content if isinstance(content, bytes) else None
 
     def chunks(self) -> Iterator[bytes]:
         if self._file is None:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from oncekey.core.decision import Busy, Mismatch, Replay, Unknown
 from oncekey.core.errors import TerminalError
-from oncekey.wire.fingerprint import BodyDigest
 from oncekey.core.model import Headers, Kind, Operation, Outcome, Record, Ref
 from oncekey.core.scope import Scope
-from oncekey.wire.headers import Lines, kept, replay_marks, request_id_in
+from oncekey.wire.body import Body
+from oncekey.wire.headers import kept, replay_marks, request_id_in
 from oncekey.wire.problem import Response, problem
 from oncekey.wire.rule import Rule
 
@@ -20,17 +20,20 @@ class Request(NamedTuple):
     method: str
     path: bytes
     query: bytes
-    lines: Lines
-    body: bytes | BodyDigest
+    content_type: bytes
+    body: bytes | Body
 
 
-def operation_of(request: Request, key: str, rule: Rule, scope: Scope) -> Operation:
+def operation_of(
+    request: Request, key: str, rule: Rule, scope: Scope, request_id: bytes = b""
+) -> Operation:
     """`scope` says whose key it is and what it belongs to."""
-    method, path, query, lines, body = request
+    method, path, query, content_type, body = request
+    content = body if isinstance(body, bytes) else body.content
     return Operation(
         Ref(scope, key),
-        rule.fingerprint.of(method, path, query, lines.content_type, body),
-        request_id_in(lines.request_id) if lines.request_id else "",
+        rule.fingerprint.of(method, path, query, content_type, content),
+        request_id_in(request_id) if request_id else "",
         rule.retention,
         rule.takeover,
     )

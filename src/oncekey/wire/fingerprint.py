@@ -54,9 +54,10 @@ class Fingerprint:
 
 
 def _digest(*parts: bytes) -> bytes:
-    method, path, query, _ = map(len, parts)
+    method, path, query, body = parts
     # Lengths in front keep the parts apart; the last one is the rest.
-    return blake2b(b"%d,%d,%d;%b%b%b%b" % (method, path, query, *parts), digest_size=16).digest()
+    head = b"%d,%d,%d;%b%b%b" % (len(method), len(path), len(query), method, path, query)
+    return blake2b(head + body, digest_size=16).digest()
 
 
 def _canonical(content_type: bytes, body: bytes) -> bytes:

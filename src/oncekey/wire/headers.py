@@ -35,6 +35,8 @@ _NEVER_KEPT = frozenset(
         b"upgrade",
     }
 )
+# What nearly every client sends; anything else is parsed, or refused, rule by rule.
+_PLAIN_KEY = re.compile(rb"(?!t-)[A-Za-z0-9._~\-]{1,255}").fullmatch
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 
 
@@ -79,6 +81,8 @@ def key_in(lines: Sequence[bytes], rule: Rule) -> str | Response | None:
         return problem("idempotency-key-prohibited")
     if len(lines) > 1:
         return problem("idempotency-key-invalid", "there are two Idempotency-Key headers; send one")
+    if _PLAIN_KEY(lines[0]):
+        return lines[0].decode("ascii")
     try:
         return parse_key(lines[0].decode("latin-1"))
     except KeyInvalid as error:

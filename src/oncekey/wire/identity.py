@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from oncekey.core.scope import TENANT_LEVEL, namespace_of
 
+_ANONYMOUS = namespace_of()
 _SESSION_COOKIES = (b"session=", b"sessionid=")
 
 
@@ -33,6 +34,8 @@ def namespace_of_credentials(credentials: Sequence[bytes]) -> str:
     claims to be somebody's is somebody else's. Applications that rotate tokens between a request
     and its retry give the middleware an `identity` function instead.
     """
+    if not credentials:
+        return _ANONYMOUS
     joined = b"\0".join([each for each in credentials if each])
     if not joined:
         return namespace_of()
