@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
+from oncekey.compose.address import Memory, Postgres, SqliteFile, address_of
 from oncekey.core.clock import Clock, SystemClock
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.ledger import Ledger
 from oncekey.core.ports import Store
 from oncekey.stores.values import JsonCodec
-
-_FORMS = "sqlite:///file.db, postgresql://user@host/database or memory://"
 
 
 def open_ledger(
@@ -42,37 +40,16 @@ def open_ledger(
 
 def store_of(url: str, clock: Clock, **options: Any) -> Store:
     """The store a URL names, not yet opened."""
-    scheme, _, rest = url.partition("://")
-    match scheme:
-        case "memory":
+    match address_of(url):
+        case Memory():
             from oncekey.stores.memory import MemoryStore
 
             return MemoryStore()
-        case "sqlite":
+        case SqliteFile(path):
             from oncekey.stores.sqlite.store import SqliteStore
 
-            return SqliteStore(_path_of(rest, url), clock, **options)
-        case "postgresql" | "postgres":
-            return _postgres(url, clock, options)
-    raise ConfigurationError(f"store url {url!r} is none of: {_FORMS}")
+            return SqliteStore(path, clock, **options)
+        case Postgres(address):
+            from oncekey.stores.postgres.store import PostgresStore
 
-
-def _path_of(rest: str, url: str) -> Path:
-    if not rest.startswith("/") or rest == "/":
-        raise ConfigurationError(f"store url {url!r}: write sqlite:///file.db (three slashes)")
-    if rest == "/:memory:":
-        raise ConfigurationError("a SQLite database in memory cannot be shared; use memory://")
-    path = Path(rest[1:]).expanduser()
-    if not path.absolute().parent.is_dir():
-        raise ConfigurationError(f"store url {url!r}: the folder {path.parent} does not exist")
-    return path
-
-
-def _postgres(url: str, clock: Clock, options: dict[str, Any]) -> Store:
-    try:
-        from oncekey.stores.postgres.store import PostgresStore
-    except ImportError as error:
-        raise ConfigurationError(
-            f"PostgreSQL needs psycopg ({error}); run: pip install 'oncekey[postgres]'"
-        ) from error
-    return PostgresStore(url, clock, **options)
+            return PostgresStore(address, clock, **options)

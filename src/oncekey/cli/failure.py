@@ -1,0 +1,18 @@
+"""Expected failures: a line each on stderr, exit code 1, no traceback and no secret."""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+import click
+
+from oncekey.cli.text import escaped
+from oncekey.compose.address import without_secrets
+
+
+class Failure(click.ClickException):
+    exit_code = 1
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        for line in self.message.splitlines():
+            click.echo(f"error: {escaped(without_secrets(line))}", file=file, err=file is None)

@@ -1,0 +1,170 @@
+"""`oncekey keys`: what has been asked with which key, and what became of it."""
+
+from __future__ import annotations
+
+import sys
+from itertools import islice
+
+import click
+
+from oncekey.cli.failure import Failure
+from oncekey.cli.options import configured, opened
+from oncekey.cli.output import print_json, print_pairs, print_table
+from oncekey.cli.paging import next_command
+from oncekey.cli.records import (
+    COLUMNS,
+    STATES,
+    find_by_id,
+    is_held,
+    outcome_lines,
+    pairs_of,
+    plain_of,
+    row_of,
+    scan,
+)
+from oncekey.cli.scopes import Whose, scoped
+from oncekey.cli.text import escaped
+from oncekey.config import Settings
+from oncekey.core.ledger import Ledger
+from oncekey.core.model import number_of
+from oncekey.core.ports import Found, Query
+
+# More candidates than this help nobody to choose.
+_CANDIDATES = 20
+
+
+@click.group()
+def keys() -> None:
+    """Look at keys, and forget them."""
+
+
+@keys.command("list")
+@click.option("--state", type=click.Choice(list(STATES)), help="Only keys in this state.")
+@click.option("--prefix", metavar="TEXT", help="Only keys that start with this.")
+@scoped
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+@click.option("--before", metavar="OPERATION", help="Only operations older than this one.")
+@configured
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def list_keys(
+    ctx: click.Context,
+    *,
+    settings: Settings,
+    whose: Whose,
+    state: str | None,
+    prefix: str | None,
+    limit: int,
+    before: str | None,
+    as_json: bool,
+) -> None:
+    """List keys, newest first.
+
+    \b
+    Examples:
+      oncekey keys list --state in-progress
+      oncekey keys list --prefix invoice- --limit 10
+      oncekey keys list --tenant acme --json
+    """
+    query = Query(
+        STATES[state] if state else None, prefix or None, whose.namespace, _number(before)
+    )
+    with opened(settings) as ledger:
+        found = list(islice(scan(ledger, query, whose.has), limit + 1))
+    page = found[:limit]
+    if as_json:
+        print_json([plain_of(each, whole=False) for each in page])
+        return
+    if not page:
+        click.echo("no keys")
+        return
+    print_table(COLUMNS, [row_of(each) for each in page])
+    if len(found) > limit:
+        click.echo(f"more: {next_command(ctx, before=page[-1].record.operation_id)}")
+
+
+@keys.command("show")
+@click.argument("name", metavar="KEY|OPERATION")
+@scoped
+@configured
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the whole body.")
+def show_key(settings: Settings, whose: Whose, name: str, *, as_json: bool) -> None:
+    """Show one key: its state, attempts and answer.
+
+    Operations are named by their id, which callers see as X-Operation-Id, or by their key. When
+    several scopes have the key, they are listed; --endpoint and the other options choose.
+
+    \b
+    Examples:
+      oncekey keys show op_343c2821b56ac573
+      oncekey keys show invoice-42 --endpoint 'POST /invoices'
+    """
+    with opened(settings) as ledger:
+        found = _find(ledger, name, whose)
+    if as_json:
+        print_json(plain_of(found, whole=True))
+        return
+    print_pairs(pairs_of(found))
+    if found.record.outcome is not None:
+        first, *lines = outcome_lines(found.record.outcome)
+        click.echo(f"outcome     {first}")
+        for line in lines:
+            click.echo(f"  {escaped(line)}".rstrip())
+
+
+@keys.command("purge")
+@click.argument("name", metavar="KEY|OPERATION")
+@scoped
+@configured
+@click.option("--force", is_flag=True, help="Purge even while it is running.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def purge_key(settings: Settings, whose: Whose, name: str, *, force: bool, yes: bool) -> None:
+    """Forget one key, so that the next request with it runs.
+
+    This is how a stored error is lifted, and how an outcome that nobody knows is decided. A key
+    whose operation is running is refused: a retry would run beside it. --force does it anyway;
+    what the running one answers is then not kept.
+
+    \b
+    Examples:
+      oncekey keys purge op_343c2821b56ac573
+      oncekey keys purge invoice-42 --endpoint 'POST /invoices' --yes
+    """
+    with opened(settings) as ledger:
+        found = _find(ledger, name, whose)
+        record = found.record
+        shown = escaped(f"{record.operation_id} (key {record.ref.key})")
+        if is_held(found) and not force:
+            raise Failure(f"{shown} is running; wait for it, or purge it with --force")
+        if sys.stdin.isatty() and not yes:
+            click.confirm(f"Forget {shown}? The next request with this key runs.", abort=True)
+        if not ledger.purge(record.ref):
+            raise Failure(f"{shown} is gone already")
+    click.echo(f"purged {shown}")
+
+
+def _find(ledger: Ledger, name: str, whose: Whose) -> Found:
+    """The one record that is meant; else the failure that says how to name it."""
+    found = find_by_id(ledger, name)
+    if found is not None and whose.has(found.record):
+        return found
+    query = Query(prefix=name, namespace=whose.namespace)
+    same = scan(ledger, query, lambda record: record.ref.key == name and whose.has(record))
+    candidates = list(islice(same, _CANDIDATES + 1))
+    if len(candidates) == 1:
+        return candidates[0]
+    if not candidates:
+        raise Failure(f"there is no key or operation {name!r}; see `oncekey keys list`")
+    print_table(COLUMNS, [row_of(each) for each in candidates[:_CANDIDATES]])
+    more = "more than " if len(candidates) > _CANDIDATES else ""
+    count = min(len(candidates), _CANDIDATES)
+    raise Failure(f"{more}{count} scopes have the key {name!r}; name one by its operation id")
+
+
+def _number(operation_id: str | None) -> int | None:
+    if operation_id is None:
+        return None
+    number = number_of(operation_id)
+    if number is None:
+        raise click.BadParameter(f"{operation_id!r} is not an operation id", param_hint="--before")
+    return number

@@ -1,0 +1,54 @@
+"""`oncekey`: the commands, and how an expected failure becomes one line and an exit code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from oncekey.cli.check import check
+from oncekey.cli.failure import Failure
+from oncekey.cli.keys import keys
+from oncekey.cli.migrate import migrate
+from oncekey.cli.retention import retention
+from oncekey.cli.serve import serve
+from oncekey.cli.sweep import sweep
+from oncekey.core.errors import OnceKeyError
+
+
+class Commands(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except OnceKeyError as error:
+            raise Failure(str(error)) from error
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """As they were added: what one does first comes first."""
+        return list(self.commands)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="oncekey", message="oncekey %(version)s")
+def cli() -> None:
+    """One key, one effect: look after the ledger, or serve an app behind it.
+
+    The ledger is the one of ./oncekey.toml when there is such a file, else sqlite:///oncekey.db;
+    --config and --url name another, and so do ONCEKEY_CONFIG and ONCEKEY_STORE__URL.
+
+    \b
+    Start here:
+      oncekey serve --app shop:app      run an app with its requests made safe to retry
+      oncekey keys list                 what has been asked, newest first
+      oncekey keys show op_343c28...     one operation: its state, attempts and answer
+
+    Exit codes: 0 done, 1 refused or not found, 2 wrong usage.
+    """
+
+
+for command in (serve, check, keys, retention, sweep, migrate):
+    cli.add_command(command)
+
+
+def main() -> None:
+    cli(prog_name="oncekey")

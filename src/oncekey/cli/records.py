@@ -1,0 +1,148 @@
+"""Records of the ledger as people and programs see them, and how one is found."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from oncekey.cli.text import moment, preview_of
+from oncekey.core.ledger import Ledger
+from oncekey.core.model import Outcome, Record, State, number_of
+from oncekey.core.ports import Found, Query
+
+Keep = Callable[[Record], bool]
+
+STATES = {
+    "in-progress": State.IN_PROGRESS,
+    "succeeded": State.SUCCEEDED,
+    "failed": State.FAILED,
+}
+NAMES = {state: name for name, state in STATES.items()}
+
+# A page of a scan; answers come with their bodies, so it must not be many.
+_PAGE = 100
+
+
+def scan(ledger: Ledger, query: Query, keep: Keep) -> Iterator[Found]:
+    """Every record of the query that `keep` wants, newest first, a page at a time."""
+    while page := ledger.list(query._replace(limit=_PAGE)):
+        yield from (found for found in page if keep(found.record))
+        query = query._replace(before=page[-1].record.id)
+
+
+def find_by_id(ledger: Ledger, operation_id: str) -> Found | None:
+    number = number_of(operation_id)
+    if number is None:
+        return None
+    page = ledger.list(Query(before=number + 1, limit=1))
+    return page[0] if page and page[0].record.id == number else None
+
+
+def is_held(found: Found) -> bool:
+    """In flight, in the hands of a process that is alive."""
+    return found.record.state is State.IN_PROGRESS and not found.lapsed
+
+
+def state_of(found: Found) -> str:
+    name = NAMES[found.record.state]
+    return f"{name} (lapsed)" if found.lapsed else name
+
+
+def row_of(found: Found) -> tuple[str, ...]:
+    record = found.record
+    status = str(record.outcome.status or "") if record.outcome else ""
+    return (
+        record.operation_id,
+        record.ref.key,
+        record.ref.scope.endpoint,
+        record.ref.scope.namespace,
+        state_of(found),
+        status,
+        moment(record.created_at),
+    )
+
+
+COLUMNS = ("OPERATION", "KEY", "ENDPOINT", "NAMESPACE", "STATE", "STATUS", "CREATED")
+
+
+def pairs_of(found: Found) -> list[tuple[str, str]]:
+    """What there is to say about one record, its outcome aside."""
+    record = found.record
+    return [
+        ("operation", record.operation_id),
+        ("key", record.ref.key),
+        ("endpoint", record.ref.scope.endpoint),
+        ("namespace", record.ref.scope.namespace),
+        ("state", _told_state(found)),
+        ("attempts", f"{record.attempts} (fence {record.fence})"),
+        ("request", record.request_id),
+        ("stands for", f"{record.link.kind} {record.link.id}" if record.link else ""),
+        ("retention", record.retention),
+        ("created", moment(record.created_at)),
+        ("completed", moment(record.completed_at)),
+        ("expires", moment(record.expires_at) if record.outcome else ""),
+    ]
+
+
+def outcome_lines(outcome: Outcome) -> list[str]:
+    """The outcome, its headers and the first lines of its body; not yet escaped, but the body."""
+    kind = outcome.kind.name.lower()
+    status = f" {outcome.status}" if outcome.status else ""
+    headers = [
+        f"{name.decode('latin-1')}: {value.decode('latin-1')}" for name, value in outcome.headers
+    ]
+    return [f"{kind}{status}, {len(outcome.body)} bytes", *headers, "", *preview_of(outcome.body)]
+
+
+def plain_of(found: Found, *, whole: bool) -> dict[str, Any]:
+    """A record as JSON; `whole` with headers and body."""
+    record, scope = found.record, found.record.ref.scope
+    plain: dict[str, Any] = {
+        "operation_id": record.operation_id,
+        "key": record.ref.key,
+        "endpoint": scope.endpoint,
+        "namespace": scope.namespace,
+        "state": NAMES[record.state],
+        "holder": None if record.outcome else "lapsed" if found.lapsed else "alive",
+        "attempts": record.attempts,
+        "fence": record.fence,
+        "request_id": record.request_id or None,
+        "retention": record.retention,
+        "status": (record.outcome.status or None) if record.outcome else None,
+        "created_at": _iso(record.created_at),
+        "completed_at": _iso(record.completed_at),
+        "expires_at": _iso(record.expires_at if record.outcome else None),
+    }
+    if whole:
+        plain["stands_for"] = record.link._asdict() if record.link else None
+        plain["outcome"] = _plain_outcome(record.outcome) if record.outcome else None
+    return plain
+
+
+def _told_state(found: Found) -> str:
+    if found.lapsed:
+        return "in-progress, its process is gone: the next request with this key decides"
+    if is_held(found):
+        return "in-progress, its process is alive"
+    return NAMES[found.record.state]
+
+
+def _plain_outcome(outcome: Outcome) -> dict[str, Any]:
+    headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in outcome.headers]
+    plain = {
+        "kind": outcome.kind.name.lower(),
+        "status": outcome.status or None,
+        "headers": headers,
+    }
+    try:
+        return {**plain, "body": outcome.body.decode()}
+    except UnicodeDecodeError:
+        return {**plain, "body_base64": base64.b64encode(outcome.body).decode()}
+
+
+def _iso(milliseconds: int | None) -> str | None:
+    if milliseconds is None:
+        return None
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")

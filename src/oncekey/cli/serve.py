@@ -1,0 +1,69 @@
+"""`oncekey serve`: an app with its requests made safe to retry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from oncekey.cli.failure import Failure
+from oncekey.cli.options import settings_of
+from oncekey.compose.address import Memory, address_of
+from oncekey.config import Settings
+
+
+@click.command()
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    envvar="ONCEKEY_CONFIG",
+    metavar="FILE",
+    help="The configuration file.  [default: ./oncekey.toml, when it exists]",
+)
+@click.option("--url", metavar="URL", help="The store, in place of the configured one.")
+@click.option("--app", metavar="MODULE:APP", help="The ASGI app to run.")
+@click.option("--host", help="The address to listen on.  [default: 127.0.0.1]")
+@click.option("--port", type=int, help="The port; 0 for any that is free.  [default: 8700]")
+@click.option("--workers", type=int, metavar="N", help="How many processes.  [default: 1]")
+def serve(
+    *,
+    config: Path | None,
+    url: str | None,
+    app: str | None,
+    host: str | None,
+    port: int | None,
+    workers: int | None,
+) -> None:
+    """Run an ASGI app with its requests made safe to retry.
+
+    Requests with an Idempotency-Key run once; every retry gets the stored answer. Routes of the
+    configuration say where a key is required and how long answers are kept. Ctrl-C or SIGTERM
+    lets running requests finish first.
+
+    \b
+    Examples:
+      oncekey serve --app shop:app
+      oncekey serve --config examples/quickstart/oncekey.toml --port 9000
+      oncekey serve --app shop:app --workers 4 --url postgresql://oncekey@db/app
+    """
+    options = {
+        "store.url": url,
+        "app.target": app,
+        "server.host": host,
+        "server.port": port,
+        "server.workers": workers,
+    }
+    settings = settings_of(config, options)
+    _check(settings)
+    try:
+        from oncekey.cli.server import run
+    except ModuleNotFoundError as error:
+        raise Failure(f"{error}; serving needs it: pip install 'oncekey[edge]'") from error
+    run(settings)
+
+
+def _check(settings: Settings) -> None:
+    if not settings.app.target:
+        raise Failure("there is no app to serve; name it with --app module:app or [app] target")
+    if settings.server.workers > 1 and isinstance(address_of(settings.store.url), Memory):
+        raise Failure("memory:// lives inside one process; use --workers 1 or another store")

@@ -1,0 +1,60 @@
+"""uvicorn around the application: one process, or several on one socket."""
+
+from __future__ import annotations
+
+import functools
+import signal
+import socket
+from typing import Any
+
+import click
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from oncekey.cli.banner import banner_of
+from oncekey.cli.failure import Failure
+from oncekey.compose.configured import application_of
+from oncekey.config import Settings
+
+
+def run(settings: Settings) -> None:
+    """Serve until told to stop; running requests finish, then the ledger is closed."""
+    application = application_of(settings)
+    listening = _listen(settings)
+    click.echo(banner_of(settings, listening.getsockname()[1]))
+    if settings.server.workers > 1:
+        # It was built to see that it can be; each worker builds its own.
+        application.at_end()
+        build = functools.partial(application_of, settings)
+        Multiprocess(_uvicorn(settings, build, factory=True), sockets=[listening]).run()
+    else:
+        _ignore_second_signals()
+        uvicorn.Server(_uvicorn(settings, application)).run(sockets=[listening])
+
+
+def _uvicorn(settings: Settings, app: Any, *, factory: bool = False) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        factory=factory,
+        workers=settings.server.workers,
+        lifespan="on",
+        log_level="warning",
+        timeout_graceful_shutdown=max(1, round(settings.server.grace)),
+    )
+
+
+def _listen(settings: Settings) -> socket.socket:
+    """A socket that takes connections from now on: whoever reads the banner may use it."""
+    host, port = settings.server.host, settings.server.port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        hint = "choose another with --port, or 0 for any"
+        raise Failure(f"cannot listen on {host}:{port}: {error.strerror}; {hint}") from error
+
+
+def _ignore_second_signals() -> None:
+    """uvicorn raises the signal it was stopped by once more, which would end us as if killed."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
