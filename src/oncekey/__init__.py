@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oncekey.compose import open_ledger as open
+from oncekey.compose import open_ledger as open  # noqa: A004 - `oncekey.open` reads as it should
 from oncekey.core.claim import Claim
 from oncekey.core.decision import Busy, Decision, Mismatch, Proceed, Replay, Unknown
 from oncekey.core.errors import (
@@ -22,12 +22,12 @@ from oncekey.core.errors import (
     TerminalError,
     ValueUnserialisable,
 )
-from oncekey.wire.fingerprint import Fingerprint
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Kind, Operation, Outcome, Record, Ref, State
 from oncekey.core.once import once
 from oncekey.core.recovery import CannotTell, DidNotHappen
 from oncekey.core.scope import Scope, namespace_of
+from oncekey.wire.fingerprint import Fingerprint
 from oncekey.wire.identity import Identity
 from oncekey.wire.route import Route, route
 from oncekey.wire.rule import Rule

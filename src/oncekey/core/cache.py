@@ -23,7 +23,7 @@ class ReplayCache:
         self._lock = threading.Lock()
 
     def epoch(self) -> int | None:
-        """Read before the store is, and handed to `put`: a purge in between makes the record stale."""
+        """Read before the store is, and given to `put`: a purge between makes a record stale."""
         return self._epoch() if self._limit else None
 
     def get(self, digest: bytes, clock: Clock) -> Record | None:
@@ -38,7 +38,7 @@ class ReplayCache:
             # Dropped, not skipped: it must not come back when the clock steps back.
             self._drop(digest)
             return None
-        try:
+        try:  # noqa: SIM105 - a context manager costs more than all the rest of a hit
             self._records.move_to_end(digest)
         except KeyError:
             # Dropped by another thread meanwhile; it still is the answer.

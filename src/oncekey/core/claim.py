@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Claim:
-    """Every verb carries the fence; one that comes too late changes nothing and raises `ClaimLost`."""
+    """Every verb carries the fence; one that comes too late changes nothing: `ClaimLost`."""
 
     __slots__ = (
         "_epoch", "_ledger", "concluded", "created_at", "digest", "fence", "id", "operation",

@@ -17,7 +17,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    # CLOCK_BOOTTIME also counts suspend; where it is missing the monotonic clock is machine-wide too.
+    # CLOCK_BOOTTIME counts suspend too; where it is missing, the monotonic clock is shared as well.
     _steady = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
     def now(self) -> int:

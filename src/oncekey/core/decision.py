@@ -1,4 +1,4 @@
-"""What the ledger decides about a key that is already known. Pure: a record and a moment in, a value out."""
+"""What is decided about a key that is known. Pure: a record and a moment in, a value out."""
 
 from __future__ import annotations
 

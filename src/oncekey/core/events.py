@@ -1,4 +1,4 @@
-"""Named events: what happened, told to whoever observes. Observers must be quick and never raise."""
+"""Named events, told to whoever observes. Observers must be quick and never raise."""
 
 from __future__ import annotations
 

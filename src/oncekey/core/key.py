@@ -1,4 +1,4 @@
-"""The grammar of a client's key, and of its header value. Everything else is refused by name of rule."""
+"""The grammar of a client's key and of its header. Refusals name the rule that is broken."""
 
 from __future__ import annotations
 

@@ -11,11 +11,22 @@ from typing import Any
 from oncekey.core.cache import ReplayCache
 from oncekey.core.claim import Claim
 from oncekey.core.clock import Clock, SystemClock
-from oncekey.core.decision import Busy, Decision, Mismatch, Proceed, Renew, Replay, TakeOver, Unknown, decide
+from oncekey.core.decision import (
+    Busy,
+    Decision,
+    Mismatch,
+    Proceed,
+    Renew,
+    Replay,
+    TakeOver,
+    Unknown,
+    decide,
+)
 from oncekey.core.errors import LedgerClosed, StoreUnavailable
 from oncekey.core.events import Observer, Tally
 from oncekey.core.identifier import OperationNumbers
 from oncekey.core.model import Operation, Outcome, Record, Ref
+from oncekey.core.once import Once
 from oncekey.core.ports import (
     Abandon,
     Answer,
@@ -35,7 +46,6 @@ from oncekey.core.ports import (
     Store,
     Take,
 )
-from oncekey.core.once import Once
 from oncekey.core.recovery import CannotTell, DidNotHappen, Recover
 from oncekey.core.retention import Retention
 from oncekey.core.steps import Call, Driver, Nap, Steps, Watchers, Within
@@ -49,7 +59,7 @@ _MOST_ROUNDS = 50
 
 
 class Ledger:
-    """One per process and store. Every verb has a blocking form and, with an `a` in front, an async one."""
+    """One per process and store. Every verb is blocking; with an `a` before its name it is async."""
 
     def __init__(
         self,
@@ -147,7 +157,9 @@ class Ledger:
         """Call `function(*args)` once for `key`; everyone gets its result. Options: see `Once`."""
         return self.run(Once(**options).steps(self, key, function, args, {}))
 
-    async def aonce(self, key: str, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    async def aonce(
+        self, key: str, function: Callable[..., Any], *args: Any, **options: Any
+    ) -> Any:
         """`once` for async code; `function` may be of either colour."""
         return await self.arun(Once(**options).steps(self, key, function, args, {}))
 
@@ -172,7 +184,7 @@ class Ledger:
         self.store.set_retention(name, seconds)
 
     def close(self, grace: float = 10.0) -> None:
-        """Let running operations conclude for `grace` seconds; what is still held then lapses at once."""
+        """Give running operations `grace` seconds; what is still held then lapses at once."""
         if self._closed:
             return
         self._closed = True
@@ -243,7 +255,8 @@ class Ledger:
                     request = insert = self._insert_of(operation, digest)
                     answer = None
                     continue
-            assert isinstance(answer, Found)
+                case _:
+                    assert isinstance(answer, Found)
             verdict = decide(answer.record, answer.lapsed, operation, self.clock.now())
             answer = None
             match verdict:
@@ -359,6 +372,8 @@ class Ledger:
                     self.forget(Release(number, answer.fence))
                 case Take(id=number):
                     self.forget(Abandon(number, answer.fence))
+                case _:
+                    raise AssertionError(request)
 
     def _beat(self, retention: Mapping[str, float]) -> int:
         """With each heartbeat: learn the retention classes, tell the lowest number still held."""

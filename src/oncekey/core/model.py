@@ -18,7 +18,6 @@ NO_FINGERPRINT = bytes(16)
 _OPERATION_ID = re.compile(r"op_([0-9a-f]{16})")
 
 
-
 class State(IntEnum):
     IN_PROGRESS = 0
     SUCCEEDED = 1

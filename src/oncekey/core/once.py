@@ -129,7 +129,9 @@ def once(
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        settings = Once(**{"endpoint": f"once:{function.__module__}.{function.__qualname__}", **options})
+        settings = Once(
+            **{"endpoint": f"once:{function.__module__}.{function.__qualname__}", **options}
+        )
 
         def steps(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Ledger, Steps[Any]]:
             opened = ledger() if callable(ledger) else ledger

@@ -1,4 +1,4 @@
-"""What the ledger asks of a store. Requests and answers are values; a store answers each exactly once."""
+"""What the ledger asks of a store. Requests and answers are values, each answered exactly once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Release(NamedTuple):
 
 
 class Abandon(NamedTuple):
-    """Leave the claim without an owner, as after a crash: the takeover rule decides what follows."""
+    """Leave the claim without an owner, as a crash would: the takeover rule decides the rest."""
 
     id: int
     fence: int
@@ -128,7 +128,7 @@ class Store(Protocol):
     async def aask_within(self, transaction: Any, request: Request) -> Answer: ...
 
     def purge_epoch(self) -> int | None:
-        """A number that changes with every purge, or None when remembered answers may not be trusted."""
+        """Changes with every purge; None when remembered answers may not be trusted."""
         ...
 
     def list(self, query: Query, now: int) -> list[Found]: ...

@@ -1,4 +1,4 @@
-"""Whose key it is: tenant, project, subject and endpoint. No part can be forged by what is inside another."""
+"""Whose key it is: tenant, project, subject, endpoint. No part can be forged inside another."""
 
 from __future__ import annotations
 

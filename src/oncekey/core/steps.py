@@ -1,4 +1,4 @@
-"""One source for two colours: verbs are generators of steps, driven by a thread or by an event loop."""
+"""One source for two colours: verbs are steps, driven by a thread or by an event loop."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ class Watchers:
 class Driver:
     """Carries steps out against one store."""
 
-    def __init__(self, store: Store, watchers: Watchers, orphan: Callable[[Any, Any], None]) -> None:
+    def __init__(
+        self, store: Store, watchers: Watchers, orphan: Callable[[Any, Any], None]
+    ) -> None:
         self._store = store
         self._watchers = watchers
         self._orphan = orphan
@@ -78,7 +80,7 @@ class Driver:
             while True:
                 try:
                     answer = self._answer(step)
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001 - thrown into the steps below
                     answer = error
                 if isinstance(answer, BaseException):
                     step = steps.throw(answer)
@@ -98,7 +100,7 @@ class Driver:
             while True:
                 try:
                     answer = await self._aanswer(step)
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001 - thrown into the steps below
                     answer = error
                 if isinstance(answer, BaseException):
                     step = steps.throw(answer)

@@ -1,4 +1,4 @@
-"""One answer, two colours: threads block on it, event loops await it. Whole groups are delivered at once."""
+"""One answer, two colours: threads block on it, loops await it. Groups are delivered at once."""
 
 from __future__ import annotations
 

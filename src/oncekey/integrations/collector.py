@@ -32,7 +32,17 @@ class Collector:
     `stream` what cannot be kept, after the store knows that it will not be.
     """
 
-    __slots__ = ("_chunks", "_claim", "_ledger", "_receiver", "_rule", "_send", "_size", "_start", "_way")
+    __slots__ = (
+        "_chunks",
+        "_claim",
+        "_ledger",
+        "_receiver",
+        "_rule",
+        "_send",
+        "_size",
+        "_start",
+        "_way",
+    )
     _receiver: Receiver
     _start: Message
 

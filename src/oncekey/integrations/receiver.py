@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 from oncekey.wire.body import Body
@@ -15,9 +16,13 @@ class Receiver:
     __slots__ = ("_chunks", "_finished", "_next", "_waiting")
 
     def __init__(self, body: bytes | Body) -> None:
-        whole = isinstance(body, bytes)
-        self._chunks = iter(()) if whole else body.chunks()
-        self._next: bytes | None = body if whole else next(self._chunks, b"")
+        self._chunks: Iterator[bytes] = iter(())
+        self._next: bytes | None = None
+        if isinstance(body, bytes):
+            self._next = body
+        else:
+            self._chunks = body.chunks()
+            self._next = next(self._chunks, b"")
         self._waiting: list[asyncio.Future[dict[str, Any]]] = []
         self._finished = False
 

@@ -39,8 +39,18 @@ def pack_settles(settles: Sequence[Settle]) -> tuple[str, bytes]:
         packed = encode_headers(headers) if headers else b""
         middle = at + len(packed)
         rows.append(
-            (number, fence, int(kind), status, at, len(packed), middle, len(body),
-             completed_at, expires_at)  # fmt: skip
+            (
+                number,
+                fence,
+                int(kind),
+                status,
+                at,
+                len(packed),
+                middle,
+                len(body),
+                completed_at,
+                expires_at,
+            )
         )
         pieces.append(packed)
         pieces.append(body)

@@ -1,4 +1,4 @@
-"""The oracle: the whole contract of a store in plain dictionaries. Not durable, one process only."""
+"""The oracle: the contract of a store in plain dictionaries. Not durable, one process only."""
 
 from __future__ import annotations
 
@@ -192,5 +192,3 @@ def _matches(record: Record, query: Query, now: int) -> bool:
         and (query.before is None or record.id < query.before)
         and not (record.outcome is not None and record.expires_at <= now)
     )
-
-

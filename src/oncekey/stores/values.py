@@ -1,4 +1,4 @@
-"""Values of functions as JSON, by msgspec: dataclasses, Structs, pydantic models, plain data. Never pickle."""
+"""Results of functions as JSON: dataclasses, Structs, pydantic models, plain data. Never pickle."""
 
 from __future__ import annotations
 

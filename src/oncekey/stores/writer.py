@@ -27,7 +27,7 @@ from oncekey.core.waiting import deliver
 
 log = logging.getLogger("oncekey")
 
-# How long a caller waits for a store that is away before it is told; the write is kept trying after.
+# How long a caller waits for a store that is away before it is told; the writer tries on after.
 _PATIENCE = 10.0
 _PAUSE_AFTER_FAILURE = 0.2
 _JOIN_TIMEOUT = 10.0
@@ -215,7 +215,8 @@ def _undo(request: Request) -> list[Job]:
             return [Job(Release(number, 1), _NOBODY, _FOREVER)]
         case Take(id=number, fence=fence):
             return [Job(Abandon(number, fence + 1), _NOBODY, _FOREVER)]
-    return []
+        case _:
+            return []
 
 
 class _Nobody:

@@ -1,4 +1,4 @@
-"""Which way an answer goes, and what marks it. Known from its first lines, or from its second chunk."""
+"""Which way an answer goes, and what marks it. Known from its first lines, or its second chunk."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from oncekey.core.model import Headers
 from oncekey.wire.rule import Rule
 
 Way = Literal["", "collect", "tee", "stream"]
-"""`collect` it whole, store it, send it; `tee` events to the client while keeping them; `stream` what
-cannot be kept, after the store knows that it will not be; empty while only a chunk can tell."""
+"""`collect` it whole, store it, send it; `tee` events to the client while keeping them; `stream`
+what cannot be kept, after the store knows that it will not be; empty while only a chunk can tell."""
 
 NOT_STORED = (b"idempotency-stored", b"false")
 # Whoever took a claim over may still be running; its answer is worth a short wait.

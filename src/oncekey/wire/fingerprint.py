@@ -1,4 +1,4 @@
-"""What makes two requests with one key the same request. Compares values, not bytes, where it can."""
+"""What makes two requests with one key the same request. By value, not by bytes, where it can."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oncekey.core.model import NO_FINGERPRINT
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """`value` (default) | `bytes` | `none`, or only the named JSON `fields` (`a.b` reaches inside)."""
+    """`value` (default), `bytes`, `none`, or only the named JSON `fields` (`a.b` reaches in)."""
 
     mode: Literal["value", "bytes", "none", "fields"] = "value"
     fields: tuple[str, ...] = ()

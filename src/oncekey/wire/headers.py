@@ -49,9 +49,7 @@ class Lines(NamedTuple):
     credentials: list[bytes]
 
 
-_WANTED = frozenset(
-    {KEY, REQUEST_ID, b"content-type", b"authorization", b"x-api-key", b"cookie"}
-)
+_WANTED = frozenset({KEY, REQUEST_ID, b"content-type", b"authorization", b"x-api-key", b"cookie"})
 
 
 def lines_of(headers: Iterable[tuple[bytes, bytes]]) -> Lines:

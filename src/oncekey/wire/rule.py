@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from oncekey.core.errors import ConfigurationError
-from oncekey.wire.fingerprint import Fingerprint
 from oncekey.core.model import Takeover
 from oncekey.core.recovery import Recover
+from oncekey.wire.fingerprint import Fingerprint
 
 UNSAFE_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 

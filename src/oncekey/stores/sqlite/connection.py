@@ -18,7 +18,9 @@ _CHECKPOINT_PAGES = 4000
 def connect(path: Path, *, synchronous: str = "FULL") -> sqlite3.Connection:
     if sqlite3.sqlite_version_info < _OLDEST:
         needed = ".".join(map(str, _OLDEST))
-        raise ConfigurationError(f"SQLite {needed} or newer is needed, not {sqlite3.sqlite_version}")
+        raise ConfigurationError(
+            f"SQLite {needed} or newer is needed, not {sqlite3.sqlite_version}"
+        )
     try:
         connection = sqlite3.connect(
             path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False

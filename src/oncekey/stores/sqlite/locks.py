@@ -40,7 +40,7 @@ class Locks:
             _flock(self._gate, fcntl.LOCK_UN)
 
     def is_dead(self, name: str) -> bool:
-        """Whether the process of that name has let go of its lock. Never guessed from a process id."""
+        """Whether the process of that name let go of its lock. Never guessed from a process id."""
         if name == self.name:
             return False
         try:
@@ -90,6 +90,11 @@ class Locks:
     def close(self) -> None:
         os.close(self._alive)
         self.bury(self.name)
+        os.close(self._gate)
+
+    def forget(self) -> None:
+        """In a forked child: the locks stay the parent's alone, and die with it."""
+        os.close(self._alive)
         os.close(self._gate)
 
     def _live(self) -> None:

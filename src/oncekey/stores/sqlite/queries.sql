@@ -91,6 +91,9 @@ RETURNING id
 -- SQLite has one writer at a time: the transaction is lock enough.
 SELECT 1
 
+-- name: try_lock_claim
+SELECT 1
+
 -- name: take
 UPDATE oncekey_claims SET owner = :owner, fence = fence + 1
 WHERE id = :id AND fence = :fence
@@ -149,7 +152,7 @@ UPDATE oncekey_owners SET heartbeat_at = :steady, floor = :floor WHERE id = :own
 UPDATE oncekey_owners SET boot = '' WHERE id = :owner
 
 -- name: owners
-SELECT id, name, boot, heartbeat_at, floor FROM oncekey_owners
+SELECT id, name, boot, heartbeat_at, floor, heartbeat_at FROM oncekey_owners ORDER BY id
 
 -- name: held_by
 SELECT 1
@@ -159,7 +162,8 @@ WHERE c.id >= :floor AND c.owner = :owner AND o.id IS NULL
 LIMIT 1
 
 -- name: forget_owner
-DELETE FROM oncekey_owners WHERE id = :owner
+-- Not when it has beaten meanwhile: it is back.
+DELETE FROM oncekey_owners WHERE id = :owner AND heartbeat_at = :heartbeat
 
 -- name: sweep
 -- The outcomes of one batch; their claims follow in the same transaction.
@@ -186,6 +190,8 @@ WHERE id IN (
     )
     AND kind IS NULL
     AND expires_at <= :now
+    AND id > :after
+ORDER BY id
 LIMIT :limit
 
 -- name: turn

@@ -10,7 +10,7 @@ from oncekey.core.errors import StoreUnavailable
 from oncekey.core.ports import Answer, Held, Insert, Peek, Purge, Request, Settle
 from oncekey.stores.group import pack_inserts, pack_settles
 from oncekey.stores.queries import load
-from oncekey.stores.requests import Steps, carry_out, find, seen, settled
+from oncekey.stores.requests import Steps, carry_out, drive, find, seen, settled
 from oncekey.stores.sqlite.connection import is_unavailable
 from oncekey.stores.sqlite.locks import Locks
 
@@ -22,9 +22,7 @@ _FIRST = Held(1)
 
 
 class SqliteSession:
-    def __init__(
-        self, store: SqliteStore, connection: sqlite3.Connection, locks: Locks
-    ) -> None:
+    def __init__(self, store: SqliteStore, connection: sqlite3.Connection, locks: Locks) -> None:
         self._store = store
         self._connection = connection
         self._locks = locks
@@ -95,16 +93,14 @@ class SqliteSession:
                 return seen(number, self._drive(find(self._store.setting(), digest=digest)))
             case Settle():
                 return True if whole else self._drive(settled(request))
-        raise AssertionError(request)
+            case _:
+                raise AssertionError(request)
 
     def _drive(self, steps: Steps) -> Answer:
-        try:
-            name, values = next(steps)
-            while True:
-                name, values = steps.send(self._execute(QUERIES[name], values).fetchall())
-        except StopIteration as stop:
-            answer: Answer = stop.value
-            return answer
+        return drive(steps, self._run)
+
+    def _run(self, name: str, values: dict[str, Any]) -> list[Any]:
+        return self._execute(QUERIES[name], values).fetchall()
 
 
 _GROUPED = frozenset({Insert, Settle})
