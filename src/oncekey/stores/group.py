@@ -33,8 +33,9 @@ def pack_inserts(inserts: Sequence[Insert]) -> tuple[str, bytes]:
 
 def pack_settles(settles: Sequence[Settle]) -> tuple[str, bytes]:
     rows: list[Any] = []
-    pieces: list[bytes] = []
-    at = 1
+    # SQLite cuts NULL, not an empty blob, out of an empty one: a byte always stands before the rest.
+    pieces: list[bytes] = [b"\0"]
+    at = 2
     for number, fence, (kind, status, headers, body), completed_at, expires_at in settles:
         packed = encode_headers(headers) if headers else b""
         middle = at + len(packed)
