@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import secrets
 import time
@@ -49,17 +50,18 @@ from oncekey.core.ports import (
 from oncekey.core.recovery import CannotTell, DidNotHappen, Recover
 from oncekey.core.retention import Retention
 from oncekey.core.steps import Call, Driver, Nap, Steps, Watchers, Within
-from oncekey.core.sweep import Sweep
+from oncekey.core.sweep import Sweep, Sweeper
 from oncekey.core.waiting import ThreadWaiter
 
 # A claim held by another process is looked at again after pauses growing between these, in seconds.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.010, 0.250
+_CLOSING_PAUSE = 0.01
 # Each round lost means somebody else made progress; more than this means the store is at fault.
 _MOST_ROUNDS = 50
 
 
 class Ledger:
-    """One per process and store. Every verb is blocking; with an `a` before its name it is async."""
+    """One per process and store. Every verb is blocking; with an `a` in front it is async."""
 
     def __init__(
         self,
@@ -69,6 +71,7 @@ class Ledger:
         clock: Clock | None = None,
         retention: Mapping[str, float] | None = None,
         cache_bytes: int = 64 << 20,
+        sweep_interval: float = 300.0,
         randbits: Callable[[int], int] = secrets.randbits,
         faults: Faults | None = None,
         observer: Observer | None = None,
@@ -89,6 +92,9 @@ class Ledger:
         self.arun = self._driver.arun
         self.ask = self._driver.ask
         store.open(self._beat)
+        self._sweeper = Sweeper(store, self.clock, sweep_interval)
+        if sweep_interval > 0:
+            self._sweeper.start()
         # A process that exits in good order lets go of what it holds; a killed one lapses.
         atexit.register(store.close)
 
@@ -185,12 +191,22 @@ class Ledger:
 
     def close(self, grace: float = 10.0) -> None:
         """Give running operations `grace` seconds; what is still held then lapses at once."""
-        if self._closed:
-            return
-        self._closed = True
         deadline = time.monotonic() + grace
+        self._closed = True
         while self._held and time.monotonic() < deadline:
-            time.sleep(0.01)
+            time.sleep(_CLOSING_PAUSE)
+        self._close()
+
+    async def aclose(self, grace: float = 10.0) -> None:
+        """`close` for an event loop, on which running operations go on meanwhile."""
+        deadline = time.monotonic() + grace
+        self._closed = True
+        while self._held and time.monotonic() < deadline:
+            await asyncio.sleep(_CLOSING_PAUSE)  # noqa: ASYNC110 - claims end in any thread
+        self._close()
+
+    def _close(self) -> None:
+        self._sweeper.stop()
         atexit.unregister(self.store.close)
         self.store.close()
 

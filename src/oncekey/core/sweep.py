@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 
 from oncekey.core.clock import Clock
 from oncekey.core.errors import OnceKeyError
 from oncekey.core.ports import Progress, Store
 
 # Small enough that a claim waiting behind one batch hardly notices it.
-BATCH = 250
+BATCH = 100
 
 
 class Sweep:
-    """One pass over everything expired at this moment."""
+    """One pass over everything expired at this moment, resting as long as it works."""
 
-    def __init__(self, store: Store, clock: Clock, batch: int = BATCH) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        batch: int = BATCH,
+        rest: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._batch = batch
+        self._rest = rest
 
     def run(self, progress: Progress | None = None) -> int:
         now = self._clock.now()
         total = self._store.count_expired(now) if progress else 0
         done = 0
+        began = time.monotonic()
         while swept := self._store.sweep(now, self._batch):
             done += swept
             if progress:
                 progress(done, max(total, done))
+            self._rest(time.monotonic() - began)
+            began = time.monotonic()
         return done
 
 

@@ -36,6 +36,7 @@ class MemoryStore:
         self._digests: dict[int, bytes] = {}
         self._retention: dict[str, float] = {}
         self._swept_at = 0
+        self._purges = 0
         self._closed = False
         self._lock = threading.RLock()
 
@@ -60,7 +61,7 @@ class MemoryStore:
         return self.ask_within(transaction, request)
 
     def purge_epoch(self) -> int | None:
-        return None
+        return self._purges
 
     def _answer(self, request: Request) -> Answer:
         match request:
@@ -86,6 +87,7 @@ class MemoryStore:
                 record = self._by_digest.get(at) if at else None
                 return self._found(record) if record else None
             case Purge(digest):
+                self._purges += 1
                 return digest in self._by_digest and self._forget(digest)
 
     def _insert(self, insert: Insert) -> Held | Found:

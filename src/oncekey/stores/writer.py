@@ -162,14 +162,15 @@ class _Line:
                 return [left for job in jobs for left in self.commit([job])]
             log.exception("a request to the store failed")
             failure = StoreUnavailable(f"the store failed: {type(error).__name__}")
-            return _refuse(jobs, failure, sent=True)
+            deliver([(jobs[0].waiter, failure)])
+            return _undo(jobs[0].request)
         deliver(zip([job.waiter for job in jobs], answers, strict=True))
         return []
 
     def beat(self) -> None:
         try:
             self._open().beat()
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 - the writer must live on, whatever a beat meets
             self._drop()
             log.warning("no heartbeat: %s", error)
 
@@ -209,12 +210,15 @@ def _refuse(jobs: list[Job], error: StoreError, sent: bool) -> list[Job]:
 
 
 def _undo(request: Request) -> list[Job]:
-    """A claim that was refused may have been committed all the same; it must not stay held."""
+    """A claim that was refused may have been committed all the same, and an outcome that cannot be
+    written leaves its claim behind: neither may stay held."""
     match request:
         case Insert(id=number) | Replace(insert=Insert(id=number)):
             return [Job(Release(number, 1), _NOBODY, _FOREVER)]
         case Take(id=number, fence=fence):
             return [Job(Abandon(number, fence + 1), _NOBODY, _FOREVER)]
+        case Settle(id=number, fence=fence):
+            return [Job(Abandon(number, fence), _NOBODY, _FOREVER)]
         case _:
             return []
 
