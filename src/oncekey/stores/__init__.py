@@ -1,1 +1,1 @@
-"""Where records live: memory (the oracle), SQLite, PostgreSQL. All hold to one conformance suite."""
+"""Where records live: memory (the oracle), SQLite and PostgreSQL, held to one conformance suite."""

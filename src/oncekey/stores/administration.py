@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Protocol
 
-from oncekey.core.model import State
+from oncekey.core.model import Record, State
 from oncekey.core.ports import Found, Query
-from oncekey.stores.requests import Setting, found_of
+from oncekey.stores.requests import Setting, drive, forget_expired, found_of
+from oncekey.stores.rows import OWNER_NAME
 
-Execute = Callable[[str, dict[str, Any]], list[Any]]
+_PAGE = 250
+
+Rows = list[Any]
+Run = Callable[[str, dict[str, Any]], Rows]
+"""Runs the query of that name."""
 
 
 class Transact(Protocol):
-    def __call__(self, work: Callable[[Execute], Any], *, write: bool) -> Any: ...
+    """Runs `work` in one transaction. Without `durable` it may be undone by a power cut."""
+
+    def __call__(
+        self, work: Callable[[Run], Any], *, write: bool, durable: bool = False
+    ) -> Any: ...
 
 
 class Administration:
     def __init__(
         self,
-        queries: dict[str, str],
         transact: Transact,
         setting: Callable[[], Setting],
         bury: Callable[[str], None],
     ) -> None:
-        self._queries = queries
         self._transact = transact
         self._setting = setting
         self._bury = bury
@@ -46,11 +54,13 @@ class Administration:
         return [found_of(row, setting) for row in rows]
 
     def count_expired(self, now: int) -> int:
-        return int(self._read("count_expired", {"now": now})[0][0])
+        settled = int(self._read("count_expired", {"now": now})[0][0])
+        left = self._transact(lambda run: sum(1 for _ in self._left_behind(run, now)), write=False)
+        return settled + int(left)
 
     def sweep(self, now: int, batch: int) -> int:
         """Expired outcomes first; when there are none left, what dead processes left behind."""
-        swept: int = self._transact(lambda run: self._sweep_outcomes(run, now, batch), write=True)
+        swept: int = self._transact(lambda run: _sweep_outcomes(run, now, batch), write=True)
         if swept:
             return swept
         swept = self._transact(lambda run: self._sweep_claims(run, now, batch), write=True)
@@ -60,42 +70,47 @@ class Administration:
 
     def sweep_due(self, now: int, interval: int) -> bool:
         values = {"name": "sweep", "now": now, "interval": interval}
-        return bool(self._transact(lambda run: run(self._queries["turn"], values), write=True))
+        return bool(self._transact(lambda run: run("turn", values), write=True))
 
     def retention(self) -> dict[str, float]:
         return {name: float(seconds) for name, seconds in self._read("retention", {})}
 
     def set_retention(self, name: str, seconds: float) -> None:
         values = {"name": name, "seconds": seconds}
-        self._transact(lambda run: run(self._queries["set_retention"], values), write=True)
+        self._transact(lambda run: run("set_retention", values), write=True, durable=True)
 
-    def _sweep_outcomes(self, run: Execute, now: int, batch: int) -> int:
-        rows = run(self._queries["sweep"], {"now": now, "limit": batch})
-        self._forget_claims(run, [row[0] for row in rows])
-        return len(rows)
+    def _sweep_claims(self, run: Run, now: int, batch: int) -> int:
+        gone = list(islice(self._left_behind(run, now), batch))
+        return sum(drive(forget_expired(each.id, each.fence, now), run) for each in gone)
 
-    def _sweep_claims(self, run: Execute, now: int, batch: int) -> int:
-        rows = run(self._queries["expired_claims"], {"now": now, "limit": batch})
-        setting = self._setting()
-        gone = [row[0] for row in rows if found_of(row, setting).lapsed]
-        self._forget_claims(run, gone)
-        return len(gone)
+    def _left_behind(self, run: Run, now: int) -> Iterator[Record]:
+        """Claims past their time whose holders are gone, among those whose holders are not."""
+        setting, after = self._setting(), 0
+        while rows := run("expired_claims", {"now": now, "after": after, "limit": _PAGE}):
+            for row in rows:
+                found = found_of(row, setting)
+                if found.lapsed:
+                    yield found.record
+                after = found.record.id
 
-    def _forget_claims(self, run: Execute, numbers: list[int]) -> None:
-        if numbers:
-            run(self._queries["forget_claims"], {"ids": json.dumps(numbers)})
-
-    def _sweep_owners(self, run: Execute) -> None:
+    def _sweep_owners(self, run: Run) -> None:
         """Processes that are gone and hold nothing any more."""
         setting = self._setting()
-        for number, name, boot, heartbeat, floor in run(self._queries["owners"], {}):
-            columns: Sequence[Any] = (*(None,) * 20, name, boot, heartbeat)
+        for number, name, boot, heartbeat, floor, seen in run("owners", {}):
+            columns: Sequence[Any] = (*(None,) * OWNER_NAME, name, boot, heartbeat)
             if number == setting.owner or not setting.is_gone(columns):
                 continue
-            if not run(self._queries["held_by"], {"owner": number, "floor": floor}):
-                run(self._queries["forget_owner"], {"owner": number})
+            if not run("held_by", {"owner": number, "floor": floor}):
+                run("forget_owner", {"owner": number, "heartbeat": seen})
                 self._bury(name)
 
-    def _read(self, name: str, values: dict[str, Any]) -> list[Any]:
-        rows: list[Any] = self._transact(lambda run: run(self._queries[name], values), write=False)
+    def _read(self, name: str, values: dict[str, Any]) -> Rows:
+        rows: Rows = self._transact(lambda run: run(name, values), write=False)
         return rows
+
+
+def _sweep_outcomes(run: Run, now: int, batch: int) -> int:
+    numbers = [row[0] for row in run("sweep", {"now": now, "limit": batch})]
+    if numbers:
+        run("forget_claims", {"ids": json.dumps(numbers)})
+    return len(numbers)

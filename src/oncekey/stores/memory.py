@@ -90,10 +90,12 @@ class MemoryStore:
                 self._purges += 1
                 return digest in self._by_digest and self._forget(digest)
 
-    def _insert(self, insert: Insert) -> Held | Found:
+    def _insert(self, insert: Insert) -> Held | Found | Gone:
         record = self._by_digest.get(insert.digest)
         if record is not None:
-            return self._found(record)
+            return Held(record.fence) if record.id == insert.id else self._found(record)
+        if insert.id in self._digests:
+            return Gone()
         operation = insert.operation
         self._digests[insert.id] = insert.digest
         self._put(
@@ -120,10 +122,11 @@ class MemoryStore:
         return Held(fence + 1)
 
     def _settle(self, settle: Settle) -> bool:
-        record = self._unsettled(settle.id, settle.fence)
-        if record is None:
+        digest = self._digests.get(settle.id)
+        if digest is None or self._by_digest[digest].fence != settle.fence:
             return False
-        return self._put(
+        record = self._by_digest[digest]
+        return record.outcome is not None or self._put(
             record._replace(
                 completed_at=settle.completed_at,
                 expires_at=settle.expires_at,

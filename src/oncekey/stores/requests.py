@@ -1,10 +1,11 @@
-"""Requests one by one, as steps of named SQL. Every store and every caller's transaction runs these."""
+"""Requests one by one, as steps of named SQL, for SQL stores and callers' transactions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from oncekey.core.model import Record
 from oncekey.core.ports import (
     Abandon,
     Answer,
@@ -22,9 +23,14 @@ from oncekey.core.ports import (
 )
 from oncekey.stores.rows import encode_headers, record_of
 
+T = TypeVar("T")
 Row = Sequence[Any]
 Parameters = dict[str, Any]
-Steps = Generator[tuple[str, Parameters], list[Row], Answer]
+Step = tuple[str, Parameters]
+Steps = Generator[Step, list[Row], Answer]
+
+# The owner of a claim that nobody holds.
+NOBODY = 0
 
 
 class Setting(NamedTuple):
@@ -33,6 +39,17 @@ class Setting(NamedTuple):
     owner: int
     is_gone: Callable[[Row], bool]
     """Whether the holder of an unsettled claim, in the last columns of its row, is gone."""
+
+
+def drive(steps: Generator[Step, list[Row], T], run: Callable[[str, Parameters], list[Row]]) -> T:
+    """Carry the steps out by `run`, which is given the name of a query and its values."""
+    try:
+        name, values = next(steps)
+        while True:
+            name, values = steps.send(run(name, values))
+    except StopIteration as stop:
+        answer: T = stop.value
+        return answer
 
 
 def carry_out(request: Request, setting: Setting) -> Steps:
@@ -46,9 +63,9 @@ def carry_out(request: Request, setting: Setting) -> Steps:
         case Settle():
             return _settle(request)
         case Release(number, fence):
-            return _changed("release", {"id": number, "fence": fence})
+            return _let_go("release", number, fence)
         case Abandon(number, fence):
-            return _changed("abandon", {"id": number, "fence": fence})
+            return _let_go("abandon", number, fence)
         case Purge(digest):
             return _purge(digest)
         case Peek(digest, number):
@@ -76,6 +93,47 @@ def seen(insert_id: int, answer: Answer) -> Answer:
     return Gone()
 
 
+def insert_of(request: Request) -> Insert | None:
+    """The claim a request makes of a new key, if it makes one."""
+    if isinstance(request, Replace):
+        return request.insert
+    return request if isinstance(request, Insert) else None
+
+
+def claim_alone(request: Request, insert: Insert, setting: Setting) -> Steps:
+    """Claim without waiting: a claim in somebody's open transaction is not visible, its lock is."""
+    rows = yield "try_key_lock", {"digest": insert.digest}
+    if rows and rows[0][0]:
+        return (yield from carry_out(request, setting))
+    return held_elsewhere(insert)
+
+
+def held_elsewhere(insert: Insert) -> Found:
+    """The key is in the hands of a transaction that is still open: all that is known is that."""
+    operation = insert.operation
+    record = Record(
+        insert.id,
+        operation.ref,
+        operation.fingerprint,
+        NOBODY,
+        1,
+        operation.request_id,
+        operation.retention,
+        insert.created_at,
+        insert.expires_at,
+    )
+    return Found(record, lapsed=False)
+
+
+def forget_expired(number: int, fence: int, now: int) -> Generator[Step, list[Row], bool]:
+    """Delete a record with its outcome, if it is the one seen and is expired still."""
+    yield "lock_claim", {"id": number}
+    rows = yield "forget_expired", {"id": number, "fence": fence, "now": now}
+    if rows:
+        yield "forget_outcome", {"id": number}
+    return bool(rows)
+
+
 def _insert(insert: Insert, setting: Setting) -> Steps:
     operation = insert.operation
     rows = yield (
@@ -100,23 +158,25 @@ def _insert(insert: Insert, setting: Setting) -> Steps:
 
 
 def _replace(replace: Replace, setting: Setting) -> Steps:
-    old = {
-        "id": replace.old_id,
-        "fence": replace.old_fence,
-        "now": replace.insert.created_at,
-    }
-    if (yield "forget_expired", old):
-        yield "forget_outcome", {"id": replace.old_id}
+    yield from forget_expired(replace.old_id, replace.old_fence, replace.insert.created_at)
     return (yield from _insert(replace.insert, setting))
 
 
 def _take(take: Take, setting: Setting) -> Steps:
-    yield "lock_claim", {"id": take.id}
-    rows = yield "take", {"id": take.id, "fence": take.fence, "owner": setting.owner}
-    if rows:
-        return Held(take.fence + 1)
+    locked = yield "try_lock_claim", {"id": take.id}
     found = yield from find(setting, digest=take.digest)
-    return found if found is not None else Gone()
+    if not isinstance(found, Found):
+        return Gone()
+    if found.record.id != take.id:
+        return found
+    if not locked:
+        # Whoever has it locked is alive: the holder that came back, or another who takes it over.
+        return Found(found.record, lapsed=False)
+    if found.lapsed and found.record.fence == take.fence:
+        values = {"id": take.id, "fence": take.fence, "owner": setting.owner}
+        if (yield "take", values):
+            return Held(take.fence + 1)
+    return found
 
 
 def _settle(settle: Settle) -> Steps:
@@ -143,8 +203,9 @@ def settled(settle: Settle) -> Steps:
     return bool(rows) and rows[0][0] == settle.fence
 
 
-def _changed(name: str, parameters: Parameters) -> Steps:
-    return bool((yield name, parameters))
+def _let_go(name: str, number: int, fence: int) -> Steps:
+    yield "lock_claim", {"id": number}
+    return bool((yield name, {"id": number, "fence": fence}))
 
 
 def _purge(digest: bytes) -> Steps:

@@ -1,0 +1,56 @@
+"""One connection for what operators and timers do, beside those of the writer: opened when it is
+needed, kept for a whole sweep, closed when it fails or nobody needs it any more."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Generic, Protocol, TypeVar
+
+_IDLE_SECONDS = 10.0
+
+
+class Closable(Protocol):
+    def close(self) -> None: ...
+
+
+C = TypeVar("C", bound=Closable)
+
+
+class Desk(Generic[C]):
+    def __init__(self, connect: Callable[[], C]) -> None:
+        self._connect = connect
+        self._connection: C | None = None
+        self._used_at = 0.0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def borrow(self) -> Iterator[C]:
+        """The connection, for one caller at a time. After an error it is not used again."""
+        with self._lock:
+            connection = self._connection or self._connect()
+            self._connection = None
+            try:
+                yield connection
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+            self._used_at = time.monotonic()
+
+    @property
+    def is_open(self) -> bool:
+        return self._connection is not None
+
+    def rest(self) -> None:
+        """Close the connection when nobody has used it for a while."""
+        if self._connection is not None and time.monotonic() - self._used_at > _IDLE_SECONDS:
+            self.close()
+
+    def close(self) -> None:
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()

@@ -1,0 +1,144 @@
+"""What the SQL stores share: a writer, a desk for administration, a life that others can see."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+from oncekey.core.clock import Clock
+from oncekey.core.errors import LedgerClosed
+from oncekey.core.ports import Answer, Beat, Found, Query, Request, Waiter
+from oncekey.stores import within
+from oncekey.stores.administration import Administration, Run
+from oncekey.stores.fork import reset_after_fork
+from oncekey.stores.requests import Setting
+from oncekey.stores.writer import Session, Writer
+
+# The ledger's floor knows nothing of claims still on their way; this is how old they may be.
+_FLOOR_MARGIN = 15_000 << 21
+
+
+class SqlStore(ABC):
+    """`lease` is how many seconds a silent process keeps its claims."""
+
+    dialect: ClassVar[str]
+    writers: ClassVar[int] = 1
+
+    def __init__(
+        self, clock: Clock, *, lease: float = 15.0, heartbeat: float = 5.0, migrate: bool = True
+    ) -> None:
+        self.owner = 0
+        self.lease = int(lease * 1000)
+        self._clock = clock
+        self._heartbeat = heartbeat
+        self._migrate = migrate
+        self._starting = threading.Lock()
+        self._writer: Writer | None = None
+        self._closed = False
+
+    def open(self, beat: Beat) -> None:
+        self._beat = beat
+        reset_after_fork(self, SqlStore.forget_parent)
+        self._start()
+
+    def submit(self, request: Request, waiter: Waiter) -> None:
+        (self._writer or self._start()).submit(request, waiter)
+
+    def ask_within(self, transaction: Any, request: Request) -> Answer:
+        return within.ask(transaction, request, self._own_setting(), self.dialect)
+
+    async def aask_within(self, transaction: Any, request: Request) -> Answer:
+        return await within.aask(transaction, request, self._own_setting(), self.dialect)
+
+    def purge_epoch(self) -> int | None:
+        return None
+
+    def list(self, query: Query, now: int) -> list[Found]:
+        return self._administration.list(query, now)
+
+    def sweep(self, now: int, batch: int) -> int:
+        return self._administration.sweep(now, batch)
+
+    def count_expired(self, now: int) -> int:
+        return self._administration.count_expired(now)
+
+    def sweep_due(self, now: int, interval: int) -> bool:
+        return self._administration.sweep_due(now, interval)
+
+    def retention(self) -> dict[str, float]:
+        return self._administration.retention()
+
+    def set_retention(self, name: str, seconds: float) -> None:
+        self._administration.set_retention(name, seconds)
+
+    def close(self) -> None:
+        with self._starting:
+            if self._closed or self._writer is None:
+                return
+            self._closed = True
+        self._writer.close()
+        self._leave()
+
+    def setting(self) -> Setting:
+        return Setting(self.owner, self._is_gone)
+
+    # -- what a dialect provides ------------------------------------------------------------
+
+    @abstractmethod
+    def _arrive(self) -> None:
+        """Make the tables when they are missing, and register this process as an owner."""
+
+    @abstractmethod
+    def _session(self) -> Session:
+        """A connection of its own for one writer thread."""
+
+    @abstractmethod
+    def transact(self, work: Callable[[Run], Any], *, write: bool, durable: bool = False) -> Any:
+        """Run `work` in a transaction on the connection for administration."""
+
+    @abstractmethod
+    def _is_gone(self, row: Sequence[Any]) -> bool:
+        """Whether the owner in the last columns of a record is gone."""
+
+    @abstractmethod
+    def _leave(self) -> None:
+        """Let what this process holds lapse at once, and close every connection."""
+
+    def _bury(self, name: str) -> None:  # noqa: B027 - most dialects have nothing else to remove
+        """The owner of that name is forgotten; remove what else there is of it."""
+
+    def forget_parent(self) -> None:
+        """A forked child must not touch its parent's connections; it is another owner."""
+        self._starting = threading.Lock()
+        self._writer = None
+
+    # -- one life ---------------------------------------------------------------------------
+
+    @cached_property
+    def _administration(self) -> Administration:
+        return Administration(self.transact, self._own_setting, self._bury)
+
+    def _own_setting(self) -> Setting:
+        """Of this process, also when it is a child that has not claimed anything so far."""
+        if self._writer is None:
+            self._start()
+        return self.setting()
+
+    def _start(self) -> Writer:
+        with self._starting:
+            if self._closed:
+                raise LedgerClosed
+            if self._writer is None:
+                self._arrive()
+                self._writer = Writer(
+                    self._session, threads=self.writers, heartbeat=self._heartbeat
+                )
+                self._writer.start()
+            return self._writer
+
+    def _floor(self, retention: Sequence[tuple[str, float]]) -> int:
+        """The lowest number this process may still hold; the ledger learns the classes."""
+        return max(0, self._beat(dict(retention)) - _FLOOR_MARGIN)
