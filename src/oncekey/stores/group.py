@@ -33,7 +33,7 @@ def pack_inserts(inserts: Sequence[Insert]) -> tuple[str, bytes]:
 
 def pack_settles(settles: Sequence[Settle]) -> tuple[str, bytes]:
     rows: list[Any] = []
-    # SQLite cuts NULL, not an empty blob, out of an empty one: a byte always stands before the rest.
+    # SQLite cuts NULL, not an empty blob, out of an empty one: so there is a byte in front.
     pieces: list[bytes] = [b"\0"]
     at = 2
     for number, fence, (kind, status, headers, body), completed_at, expires_at in settles:
