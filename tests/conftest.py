@@ -1,7 +1,9 @@
 """Which fixtures every test may ask for; each lives in its own file under fixtures/."""
 
 pytest_plugins = [
+    "tests.fixtures.command",
     "tests.fixtures.event_loop",
     "tests.fixtures.ports",
     "tests.fixtures.postgres",
+    "tests.fixtures.shelf",
 ]

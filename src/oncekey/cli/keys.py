@@ -42,7 +42,13 @@ def keys() -> None:
 @click.option("--state", type=click.Choice(list(STATES)), help="Only keys in this state.")
 @click.option("--prefix", metavar="TEXT", help="Only keys that start with this.")
 @scoped
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1000),
+    default=50,
+    show_default=True,
+    help="How many at most.",
+)
 @click.option("--before", metavar="OPERATION", help="Only operations older than this one.")
 @configured
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
