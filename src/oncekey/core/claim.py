@@ -8,7 +8,7 @@ from oncekey.core.errors import ClaimLost, StoreError
 from oncekey.core.finality import is_final
 from oncekey.core.model import Operation, Outcome, Record, operation_id_of
 from oncekey.core.ports import Abandon, Release, Settle
-from oncekey.core.steps import Steps, Within
+from oncekey.core.steps import Steps, inside
 
 if TYPE_CHECKING:
     from oncekey.core.ledger import Ledger
@@ -88,7 +88,7 @@ class Claim:
     def settle_steps(self, outcome: Outcome, transaction: Any) -> Steps[Record]:
         settle = self._settle_of(outcome)
         try:
-            done = yield (settle if transaction is None else Within(transaction, settle))
+            done = yield inside(transaction, settle)
         except StoreError:
             # The store keeps trying; this claim is its business now.
             self.end(None)

@@ -49,7 +49,7 @@ from oncekey.core.ports import (
 )
 from oncekey.core.recovery import CannotTell, DidNotHappen, Recover
 from oncekey.core.retention import Retention
-from oncekey.core.steps import Call, Driver, Nap, Steps, Watchers, Within
+from oncekey.core.steps import Call, Driver, Nap, Steps, Watchers, inside
 from oncekey.core.sweep import Sweep, Sweeper
 from oncekey.core.waiting import ThreadWaiter
 
@@ -201,8 +201,8 @@ class Ledger:
         """`close` for an event loop, on which running operations go on meanwhile."""
         deadline = time.monotonic() + grace
         self._closed = True
-        while self._held and time.monotonic() < deadline:
-            await asyncio.sleep(_CLOSING_PAUSE)  # noqa: ASYNC110 - claims end in any thread
+        while self._held and time.monotonic() < deadline:  # noqa: ASYNC110 - claims end in any thread
+            await asyncio.sleep(_CLOSING_PAUSE)
         self._close()
 
     def _close(self) -> None:
@@ -263,7 +263,7 @@ class Ledger:
         request: Request = insert
         for _ in range(_MOST_ROUNDS):
             if answer is None:
-                answer = yield request if transaction is None else Within(transaction, request)
+                answer = yield inside(transaction, request)
             match answer:
                 case Held(fence):
                     return self._proceed(insert, fence, epoch)
@@ -279,31 +279,34 @@ class Ledger:
                 case Renew(record):
                     insert = self._insert_of(operation, digest)
                     request = Replace(record.id, record.fence, insert)
-                case TakeOver(record, ask):
+                case TakeOver(record) as over:
                     take = Take(record.id, digest, record.fence)
-                    taken = yield (take if transaction is None else Within(transaction, take))
-                    if isinstance(taken, Held):
-                        return (yield from self._taken(operation, digest, record, ask, recover))
-                    request = insert
+                    answer = yield inside(transaction, take)
+                    if isinstance(answer, Held):
+                        steps = self._taken(operation, digest, over, recover, transaction)
+                        return (yield from steps)
                 case Replay(record) as replay:
-                    self._cache.put(digest, record, epoch)
+                    # What only this transaction sees may still be rolled back.
+                    if transaction is None:
+                        self._cache.put(digest, record, epoch)
                     return replay
                 case other:
                     return other
         raise StoreUnavailable("the claim was contended for too long; try again")
 
     def _taken(
-        self, operation: Operation, digest: bytes, old: Record, ask: bool, recover: Recover | None
-    ) -> Steps[Decision]:
+        self, operation: Operation, digest: bytes, takeover: TakeOver, recover: Recover | None,
+        transaction: Any,
+    ) -> Steps[Decision]:  # fmt: skip
         """The claim of a dead holder is ours; with `ask`, the application says what it finds."""
-        fence, epoch = old.fence + 1, self._cache.epoch()
+        old, epoch = takeover.record, self._cache.epoch()
         # The record goes on under the request that first made it.
         first = operation._replace(request_id=old.request_id, retention=old.retention)
-        claim = Claim(self, first, digest, old.id, fence, old.created_at, epoch)
+        claim = Claim(self, first, digest, old.id, old.fence + 1, old.created_at, epoch)
         self._held[old.id] = claim
         if self.fault is not None:
             self.fault("after-claim")
-        if not ask:
+        if not takeover.ask:
             return Proceed(claim)
         try:
             found = (yield Call(recover, (operation,))) if recover else CannotTell()
@@ -312,11 +315,11 @@ class Ledger:
             raise
         match found:
             case Outcome():
-                return Replay((yield from claim.settle_steps(found, None)))
+                return Replay((yield from claim.settle_steps(found, transaction)))
             case DidNotHappen():
                 return Proceed(claim)
             case _:
-                yield Abandon(old.id, fence)
+                yield inside(transaction, Abandon(old.id, claim.fence))
                 claim.end(None)
                 return Unknown(old)
 
@@ -394,4 +397,4 @@ class Ledger:
     def _beat(self, retention: Mapping[str, float]) -> int:
         """With each heartbeat: learn the retention classes, tell the lowest number still held."""
         self.retention_classes.update(retention)
-        return next(iter(self._held.copy()), self._numbers.floor())
+        return min(self._held.copy(), default=self._numbers.floor())

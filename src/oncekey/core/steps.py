@@ -22,6 +22,11 @@ class Within(NamedTuple):
     request: Request
 
 
+def inside(transaction: Any, request: Request) -> Request | Within:
+    """The request, within the caller's transaction if there is one."""
+    return request if transaction is None else Within(transaction, request)
+
+
 class Call(NamedTuple):
     """Call back into the application; the function may be of either colour."""
 

@@ -8,6 +8,7 @@ import fcntl
 import mmap
 import os
 import secrets
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,18 +27,21 @@ class Locks:
         self._folder = database.with_name(database.name + "-locks")
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._gate = self._open("gate")
+        # The kernel's lock is the process's; its threads keep each other out by this one.
+        self._turn = threading.Lock()
         self._word = _map_word(self._open("purges"))
         self._live()
 
     @contextmanager
     def gate(self) -> Iterator[None]:
         """One writer at a time, first come, first served: SQLite's own waiting is a lottery."""
-        if _flock(self._gate, fcntl.LOCK_EX | fcntl.LOCK_NB):
-            fcntl.flock(self._gate, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            _flock(self._gate, fcntl.LOCK_UN)
+        with self._turn:
+            if _flock(self._gate, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                fcntl.flock(self._gate, fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                _flock(self._gate, fcntl.LOCK_UN)
 
     def is_dead(self, name: str) -> bool:
         """Whether the process of that name let go of its lock. Never guessed from a process id."""
