@@ -10,7 +10,7 @@ from oncekey.wire.rule import Rule
 
 Way = Literal["", "collect", "tee", "stream"]
 """`collect` it whole, store it, send it; `tee` events to the client while keeping them; `stream`
-what cannot be kept, after the store knows that it will not be; empty while only a chunk can tell."""
+what cannot be kept, after the store knows that it will not be; empty while a chunk must tell."""
 
 NOT_STORED = (b"idempotency-stored", b"false")
 # Whoever took a claim over may still be running; its answer is worth a short wait.

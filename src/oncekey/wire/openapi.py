@@ -1,0 +1,102 @@
+"""What a protected route adds to its operation in an OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oncekey.core.key import MAX_KEY_LENGTH
+from oncekey.wire.problem import codes
+from oncekey.wire.rule import Rule
+
+_PATTERN = r"^(?!t-)[A-Za-z0-9._~\-]+$"
+_PROBLEM = {
+    "title": "Problem",
+    "description": "A problem document (RFC 9457).",
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string", "format": "uri"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "operation_id": {"type": "string"},
+    },
+}
+
+
+def operation_parts(rule: Rule, success: str) -> dict[str, Any]:
+    """Parameters and responses; `success` is the status under which replays are described."""
+    responses: dict[str, Any] = {success: {"headers": _replay_headers()}}
+    for status, types in _problems_of(rule).items():
+        responses[str(status)] = _response(status, types)
+    parts: dict[str, Any] = {"responses": responses}
+    if rule.key != "prohibited":
+        parts["parameters"] = [_key_parameter(rule)]
+    return parts
+
+
+def _key_parameter(rule: Rule) -> dict[str, Any]:
+    return {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": rule.key == "required",
+        "description": "Names this operation. Send a value that is unique to it, such as a UUID, "
+        "and the same value with every retry: the operation then runs once, and every retry gets "
+        "the answer of the first request.",
+        "schema": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MAX_KEY_LENGTH,
+            "pattern": _PATTERN,
+        },
+    }
+
+
+def _replay_headers() -> dict[str, Any]:
+    return {
+        "Idempotent-Replayed": _header(
+            "`true` when this is the stored answer to an earlier request"
+        ),
+        "Original-Request-Id": _header("On a replay: the request that was answered first"),
+        "X-Operation-Id": _header("The operation that the key stands for"),
+        "Idempotency-Expires": _header("On a replay: when the key is forgotten", "date-time"),
+        "Idempotency-Stored": _header("`false` when the answer could not be kept for replays"),
+    }
+
+
+def _header(description: str, form: str = "") -> dict[str, Any]:
+    schema = {"type": "string", "format": form} if form else {"type": "string"}
+    return {"description": description, "schema": schema}
+
+
+def _problems_of(rule: Rule) -> dict[int, list[str]]:
+    """The problems this route can answer with, by status."""
+    found: dict[int, list[str]] = {}
+    for code, (status, _) in codes().items():
+        if code not in _unused(rule):
+            found.setdefault(status, []).append(code)
+    return found
+
+
+def _unused(rule: Rule) -> set[str]:
+    # What a handler raises as its own failure has a status of its own choosing.
+    unused = {"terminal-error"}
+    if rule.key != "required":
+        unused.add("idempotency-key-missing")
+    if rule.key == "prohibited":
+        return set(codes()) - {"idempotency-key-prohibited"}
+    if rule.takeover == "rerun":
+        unused.add("outcome-unknown")
+    return unused | {"idempotency-key-prohibited"}
+
+
+def _response(status: int, types: list[str]) -> dict[str, Any]:
+    titles = dict(codes())
+    listed = "; ".join(f"`{code}`: {titles[code][1]}" for code in types)
+    response: dict[str, Any] = {
+        "description": listed,
+        "content": {"application/problem+json": {"schema": _PROBLEM}},
+    }
+    if status in {409, 503}:
+        response["headers"] = {"Retry-After": _header("Seconds to wait before trying again")}
+    return response
