@@ -10,10 +10,11 @@ import msgspec
 from oncekey.core.model import Headers, Kind, Link, Outcome, Record, Ref
 from oncekey.core.scope import Scope
 
-_decode_headers = msgspec.msgpack.Decoder(tuple[tuple[bytes, bytes], ...]).decode
+decode_headers = msgspec.msgpack.Decoder(tuple[tuple[bytes, bytes], ...]).decode
 encode_headers = msgspec.msgpack.Encoder().encode
 
-# The columns behind the record: the holder, as far as it is known.
+# The number of the holder, and behind the record's columns the holder as far as it is known.
+OWNER = 5
 OWNER_NAME, OWNER_BOOT, OWNER_HEARTBEAT = 20, 21, 22
 
 
@@ -43,7 +44,7 @@ def record_of(row: Sequence[Any]) -> Record:
 
 
 def _headers_of(packed: bytes) -> Headers:
-    return _decode_headers(packed) if packed else ()
+    return decode_headers(packed) if packed else ()
 
 
 def _link_of(workflow: str | None, task: str | None, promise: str | None) -> Link | None:

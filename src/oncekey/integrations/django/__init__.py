@@ -1,0 +1,1 @@
+"""The Django app behind `oncekey.django`: one ledger per process, in the project's own database."""

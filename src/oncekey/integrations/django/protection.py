@@ -1,0 +1,94 @@
+"""One view under one rule: what the decorator, the mixin and the middleware have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from oncekey.core.errors import ConfigurationError
+from oncekey.integrations.django.exchange import capture, django_response, forget_body, key_of
+from oncekey.integrations.django.preferences import Preferences, preferences
+from oncekey.integrations.django.settling import Exchange
+from oncekey.integrations.django.steps import adrive, drive
+from oncekey.wire.body import Body
+from oncekey.wire.problem import Response
+from oncekey.wire.rule import Rule, rule_of
+
+
+class Protection:
+    """`options` are those of `Rule`, over the project's settings.
+
+    `atomic` runs the view and stores its outcome in one transaction: both happen, or neither.
+    """
+
+    def __init__(self, *, atomic: bool = False, **options: Any) -> None:
+        # A mistake is told where it is written, not when the first request comes.
+        rule_of(None, **options)
+        self._atomic = atomic
+        self._options = options
+        self._known: tuple[Preferences, Rule] | None = None
+
+    @property
+    def rule(self) -> Rule:
+        chosen = preferences()
+        if self._known is None or self._known[0] is not chosen:
+            self._known = chosen, rule_of(chosen.rule, **self._options)
+        return self._known[1]
+
+    def check_async(self) -> None:
+        if self._atomic:
+            raise ConfigurationError(
+                "Django has no transactions in async code: make the view a plain function, "
+                "or leave atomic=True out"
+            )
+
+    def call(self, request: Any, view: Callable[[], Any]) -> Any:
+        """Call a view that blocks. `request` is Django's or that of REST framework."""
+        started = self._start(request, blocking=True)
+        if started is None:
+            return view()
+        if not isinstance(started, Exchange):
+            return django_response(started)
+        response = None
+        try:
+            response = drive(started.steps(), view)
+            return response
+        finally:
+            forget_body(started.http, response)
+
+    async def acall(self, request: Any, view: Callable[[], Any]) -> Any:
+        """Call a view that is awaited."""
+        started = self._start(request, blocking=False)
+        if started is None:
+            return await view()
+        if not isinstance(started, Exchange):
+            return django_response(started)
+        response = None
+        try:
+            response = await adrive(started.steps(), view)
+            return response
+        finally:
+            forget_body(started.http, response)
+
+    def prepare(self, request: Any) -> Response | None:
+        """Read the body of a request with a key before somebody else does; answers why not."""
+        rule = self.rule
+        if request.method not in rule.methods or not isinstance(key_of(request, rule), str):
+            return None
+        body = capture(request, rule)
+        return None if isinstance(body, Body) else body
+
+    def _start(self, request: Any, *, blocking: bool) -> Exchange | Response | None:
+        """The exchange, the answer that refuses it, or nothing: then the view just runs."""
+        rule = self.rule
+        http = getattr(request, "_request", request)
+        # A request is protected once, by whoever comes first.
+        if request.method not in rule.methods or hasattr(http, "oncekey_claim"):
+            return None
+        key = key_of(request, rule)
+        if not isinstance(key, str):
+            return key
+        body = capture(http, rule)
+        if not isinstance(body, Body):
+            return body
+        return Exchange(request, http, rule, key, body, atomic=self._atomic, blocking=blocking)
