@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from oncekey.core.errors import ClaimLost, StoreError
 from oncekey.core.finality import is_final
-from oncekey.core.model import Operation, Outcome, Record, operation_id_of
+from oncekey.core.model import Operation, Outcome, Record, make, operation_id_of
 from oncekey.core.ports import Abandon, Release, Settle
 from oncekey.core.steps import Steps, inside
 
@@ -18,7 +18,7 @@ class Claim:
     """Every verb carries the fence; one that comes too late changes nothing: `ClaimLost`."""
 
     __slots__ = (
-        "_epoch", "_ledger", "concluded", "created_at", "digest", "fence", "id", "operation",
+        "_ledger", "concluded", "created_at", "digest", "fence", "id", "operation",
     )  # fmt: skip
 
     def __init__(
@@ -29,10 +29,8 @@ class Claim:
         number: int,
         fence: int,
         created_at: int,
-        epoch: int | None,
     ) -> None:
         self._ledger = ledger
-        self._epoch = epoch
         self.operation = operation
         self.digest = digest
         self.id = number
@@ -52,12 +50,11 @@ class Claim:
         if transaction is not None:
             return await self._ledger.arun(self.settle_steps(outcome, transaction))
         settle = self._settle_of(outcome)
-        try:
-            done = await self._ledger.ask(settle)
-        except StoreError:
-            self.end(None)
-            raise
-        return self._settled(settle, done=done, shared=True)
+        answer = await self._ledger.send(settle).future
+        if answer is True:
+            return self._settled(settle)
+        self.end(None)
+        raise answer if isinstance(answer, BaseException) else ClaimLost
 
     def release(self) -> None:
         """Give the key back; a retry runs again."""
@@ -66,11 +63,11 @@ class Claim:
     async def arelease(self) -> None:
         await self._ledger.arun(self.release_steps())
 
-    def conclude(self, outcome: Outcome, *, server_errors: bool = False) -> Record | None:
-        """Settle a final outcome, release any other. Answers the record when it was settled."""
+    def conclude(self, outcome: Outcome, *, server_errors: bool = False) -> bool:
+        """Settle a final outcome, release any other. Answers whether it was settled."""
         return self._ledger.run(self.conclude_steps(outcome, server_errors))
 
-    async def aconclude(self, outcome: Outcome, *, server_errors: bool = False) -> Record | None:
+    async def aconclude(self, outcome: Outcome, *, server_errors: bool = False) -> bool:
         return await self._ledger.arun(self.conclude_steps(outcome, server_errors))
 
     def abandon(self) -> None:
@@ -79,11 +76,10 @@ class Claim:
             self._ledger.forget(Abandon(self.id, self.fence))
             self.end(None)
 
-    def conclude_steps(self, outcome: Outcome, server_errors: bool) -> Steps[Record | None]:
-        if is_final(outcome, server_errors=server_errors):
-            return (yield from self.settle_steps(outcome, None))
-        yield from self.release_steps()
-        return None
+    def conclude_steps(self, outcome: Outcome, server_errors: bool) -> Steps[bool]:
+        final = is_final(outcome, server_errors=server_errors)
+        yield from self.settle_steps(outcome, None) if final else self.release_steps()
+        return final
 
     def settle_steps(self, outcome: Outcome, transaction: Any) -> Steps[Record]:
         settle = self._settle_of(outcome)
@@ -93,8 +89,11 @@ class Claim:
             # The store keeps trying; this claim is its business now.
             self.end(None)
             raise
-        # Inside a transaction the outcome is nobody else's answer before the caller commits.
-        return self._settled(settle, done=done, shared=transaction is None)
+        if not done:
+            self.end(None)
+            raise ClaimLost
+        # In a transaction the outcome is nobody else's answer before the caller commits.
+        return self._settled(settle, shared=transaction is None)
 
     def release_steps(self) -> Steps[None]:
         done = yield Release(self.id, self.fence)
@@ -108,23 +107,21 @@ class Claim:
         if ledger.fault is not None:
             ledger.fault("before-settle")
         kept = ledger.retention_classes.milliseconds(self.operation.retention)
-        return Settle(self.id, self.fence, outcome, now, now + kept)
+        return make(Settle, (self.id, self.fence, outcome, now, now + kept))
 
-    def _settled(self, settle: Settle, *, done: bool, shared: bool) -> Record:
+    def _settled(self, settle: Settle, *, shared: bool = True) -> Record:
         if self._ledger.fault is not None:
             self._ledger.fault("after-settle")
-        if not done:
-            self.end(None)
-            raise ClaimLost
         ref, fingerprint, request_id, retention, _ = self.operation
         number, fence, outcome, completed_at, expires_at = settle
-        record = Record(
+        values = (
             number, ref, fingerprint, 0, fence, request_id, retention,
-            self.created_at, expires_at, completed_at, outcome,
+            self.created_at, expires_at, completed_at, outcome, None,
         )  # fmt: skip
+        record = make(Record, values)
         self.end(record if shared else None)
         return record
 
     def end(self, settled: Record | None) -> None:
         self.concluded = True
-        self._ledger.ended(self, settled, self._epoch)
+        self._ledger.ended(self, settled)

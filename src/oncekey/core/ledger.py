@@ -26,7 +26,7 @@ from oncekey.core.decision import (
 from oncekey.core.errors import LedgerClosed, StoreUnavailable
 from oncekey.core.events import Observer, Tally
 from oncekey.core.identifier import OperationNumbers
-from oncekey.core.model import Operation, Outcome, Record, Ref
+from oncekey.core.model import Operation, Outcome, Record, Ref, make
 from oncekey.core.once import Once
 from oncekey.core.ports import (
     Abandon,
@@ -90,7 +90,7 @@ class Ledger:
         self._driver = Driver(store, self._watchers, self._orphaned)
         self.run = self._driver.run
         self.arun = self._driver.arun
-        self.ask = self._driver.ask
+        self.send = self._driver.send
         store.open(self._beat)
         self._sweeper = Sweeper(store, self.clock, sweep_interval)
         if sweep_interval > 0:
@@ -129,10 +129,12 @@ class Ledger:
         first = None
         if transaction is None and not self._closed:
             # Most keys are new, and then there is nothing to decide.
-            epoch, insert = self._cache.epoch(), self._insert_of(operation, digest)
-            answer = await self.ask(insert)
+            insert = self._insert_of(operation, digest)
+            answer = await self.send(insert).future
             if type(answer) is Held:
-                return self._proceed(insert, answer.fence, epoch)
+                return self._proceed(insert, answer.fence)
+            if isinstance(answer, BaseException):
+                raise answer
             first = (insert, answer)
         return await self.arun(
             self.begin_steps(operation, digest, wait, recover, transaction, first)
@@ -266,7 +268,7 @@ class Ledger:
                 answer = yield inside(transaction, request)
             match answer:
                 case Held(fence):
-                    return self._proceed(insert, fence, epoch)
+                    return self._proceed(insert, fence)
                 case Gone():
                     request = insert = self._insert_of(operation, digest)
                     answer = None
@@ -299,10 +301,10 @@ class Ledger:
         transaction: Any,
     ) -> Steps[Decision]:  # fmt: skip
         """The claim of a dead holder is ours; with `ask`, the application says what it finds."""
-        old, epoch = takeover.record, self._cache.epoch()
+        old = takeover.record
         # The record goes on under the request that first made it.
         first = operation._replace(request_id=old.request_id, retention=old.retention)
-        claim = Claim(self, first, digest, old.id, old.fence + 1, old.created_at, epoch)
+        claim = Claim(self, first, digest, old.id, old.fence + 1, old.created_at)
         self._held[old.id] = claim
         if self.fault is not None:
             self.fault("after-claim")
@@ -362,22 +364,21 @@ class Ledger:
     def _insert_of(self, operation: Operation, digest: bytes) -> Insert:
         now = self.clock.now()
         kept = self.retention_classes.milliseconds(operation.retention)
-        return Insert(self._numbers.draw(now), digest, operation, now, now + kept)
+        number = self._numbers.draw(now)
+        return make(Insert, (number, digest, operation, now, now + kept))
 
-    def _proceed(self, insert: Insert, fence: int, epoch: int | None) -> Proceed:
+    def _proceed(self, insert: Insert, fence: int) -> Proceed:
         number, digest, operation, created_at, _ = insert
         if self.fault is not None:
             self.fault("after-claim")
-        claim = Claim(self, operation, digest, number, fence, created_at, epoch)
-        self._held[number] = claim
+        claim = self._held[number] = Claim(self, operation, digest, number, fence, created_at)
         return Proceed(claim)
 
-    def ended(self, claim: Claim, settled: Record | None, epoch: int | None) -> None:
+    def ended(self, claim: Claim, settled: Record | None) -> None:
         """A claim of this process is concluded; whoever attached to it gets the answer."""
         self._held.pop(claim.id, None)
-        if settled is not None:
-            self._cache.put(claim.digest, settled, epoch)
-        self._watchers.wake(claim.digest, settled)
+        if claim.digest in self._watchers:
+            self._watchers.wake(claim.digest, settled)
 
     def forget(self, request: Request) -> None:
         """Send a request without waiting for its answer."""

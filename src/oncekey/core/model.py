@@ -12,6 +12,10 @@ from oncekey.core.scope import Scope
 Takeover = Literal["rerun", "refuse", "recover"]
 Headers = tuple[tuple[bytes, bytes], ...]
 
+# A NamedTuple's own constructor is a Python function. On the way of every request the tuple is made
+# directly: `make(Ref, (scope, key))`.
+make = tuple.__new__
+
 # Fingerprints are 16 bytes; this one is of operations that are the same whatever their input.
 NO_FINGERPRINT = bytes(16)
 

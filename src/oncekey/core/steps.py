@@ -52,9 +52,10 @@ class Watchers:
         with self._lock:
             self._waiters.setdefault(digest, []).append(waiter)
 
+    def __contains__(self, digest: bytes) -> bool:
+        return digest in self._waiters
+
     def wake(self, digest: bytes, answer: Any) -> None:
-        if digest not in self._waiters:
-            return
         with self._lock:
             waiters = self._waiters.pop(digest, [])
         deliver([(waiter, answer) for waiter in waiters])
@@ -149,16 +150,13 @@ class Driver:
             case Within(transaction, request):
                 return await self._store.aask_within(transaction, request)
             case _:
-                return await self.ask(step)
+                return await self.send(step).future
 
-    async def ask(self, request: Request) -> Any:
-        """One request to the store, from an event loop."""
+    def send(self, request: Request) -> LoopWaiter:
+        """One request to the store, from an event loop: its answer is the waiter's future."""
         waiter = LoopWaiter(self._orphan, request)
         self._store.submit(request, waiter)
-        answer = await waiter.future
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
+        return waiter
 
     async def _anap(self, digest: bytes, seconds: float) -> Any:
         waiter = LoopWaiter(None, None)

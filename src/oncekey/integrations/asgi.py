@@ -9,11 +9,11 @@ from typing import Any
 from oncekey.core.decision import Proceed, Replay
 from oncekey.core.errors import OnceKeyError, StoreError
 from oncekey.core.ledger import Ledger
-from oncekey.core.model import Operation
+from oncekey.core.model import Operation, make
 from oncekey.core.scope import Scope as KeyScope
 from oncekey.integrations.collector import Collector
 from oncekey.integrations.receiver import Receiver
-from oncekey.wire.body import MEMORY_LIMIT, Body
+from oncekey.wire.body import Body
 from oncekey.wire.exchange import Request, operation_of, response_of
 from oncekey.wire.headers import Lines, key_in, lines_of
 from oncekey.wire.identity import namespace_for, namespace_of_credentials
@@ -71,16 +71,17 @@ class Protection:
     async def __call__(
         self, scope: Scope, receive: Receive, send: Send, rule: Rule, endpoint: str
     ) -> None:
-        if scope["method"] in rule.methods:
-            lines = lines_of(scope["headers"])
-            key = key_in(lines.keys, rule)
-            if isinstance(key, str):
-                await self._protect(scope, receive, send, rule, endpoint, lines, key)
-                return
-            if key is not None:
-                await respond(send, key)
-                return
-        await self._app(scope, receive, send)
+        if scope["method"] not in rule.methods:
+            await self._app(scope, receive, send)
+            return
+        lines = lines_of(scope["headers"])
+        key = key_in(lines.keys, rule)
+        if key is None:
+            await self._app(scope, receive, send)
+        elif isinstance(key, Response):
+            await respond(send, key)
+        else:
+            await self._protect(scope, receive, send, rule, endpoint, lines, key)
 
     async def _protect(
         self,
@@ -92,16 +93,19 @@ class Protection:
         lines: Lines,
         key: str,
     ) -> None:
-        body = await read(receive, lines.content_type, rule.max_request_body)
+        message = await receive()
+        body: bytes | Body | Response | None = whole_of(message, rule)
+        if body is None:
+            body = await read(message, receive, lines.content_type, rule.max_request_body)
         if isinstance(body, Response):
             await respond(send, body)
             return
-        if body is None:
-            return
-        whose = KeyScope(await self._namespace(scope, lines), endpoint)
-        path = scope.get("raw_path") or scope["path"].encode()
-        query = scope.get("query_string", b"")
-        request = Request(scope["method"], path, query, lines.content_type, body)
+        if self._identity is None:
+            namespace = namespace_of_credentials(lines.credentials)
+        else:
+            namespace = await self._namespace(self._identity, scope, lines)
+        request = make(Request, (*_target_of(scope), lines.content_type, body))
+        whose = make(KeyScope, (namespace, endpoint))
         known = self._memo.get((whose, key, request))
         if known is not None and self._ledger.remembers(known.digest, known.record):
             await respond(send, known.response)
@@ -137,33 +141,43 @@ class Protection:
             self._memo.put((ref.scope, ref.key, request), known)
         await respond(send, response)
 
-    async def _namespace(self, scope: Scope, lines: Lines) -> str:
-        if self._identity is not None:
-            identity = self._identity(scope)
-            if inspect.isawaitable(identity):
-                identity = await identity
-            if identity is not None:
-                return namespace_for(identity)
-        return namespace_of_credentials(lines.credentials)
+    async def _namespace(self, identity_of: IdentityOf, scope: Scope, lines: Lines) -> str:
+        identity = identity_of(scope)
+        if inspect.isawaitable(identity):
+            identity = await identity
+        if identity is None:
+            return namespace_of_credentials(lines.credentials)
+        return namespace_for(identity)
 
 
-async def read(receive: Receive, content_type: bytes, limit: int) -> bytes | Body | Response | None:
-    """The body whole; a refusal when it is too large, nothing when the client went away."""
-    message = await receive()
-    chunk: bytes = message.get("body", b"")
-    if not message.get("more_body", False) and len(chunk) <= min(limit, MEMORY_LIMIT):
-        # Nearly every body comes in one piece.
-        return None if message["type"] == "http.disconnect" else chunk
+def _target_of(scope: Scope) -> tuple[str, bytes, bytes]:
+    path = scope.get("raw_path") or scope["path"].encode()
+    return scope["method"], path, scope.get("query_string", b"")
+
+
+def whole_of(message: Message, rule: Rule) -> bytes | None:
+    """The body, when it came in one piece as nearly every one does."""
+    body: bytes | None = message.get("body")
+    if body is None or message.get("more_body", False) or len(body) > rule.most_in_memory:
+        return None
+    return body
+
+
+async def read(
+    message: Message, receive: Receive, content_type: bytes, limit: int
+) -> Body | Response:
+    """A body in several pieces, from its first message; a refusal when it cannot be had whole."""
     body = Body(content_type, limit)
+    refusal = "request-incomplete"
     while message["type"] != "http.disconnect":
         if not body.feed(message.get("body", b"")):
-            body.close()
-            return problem("request-too-large")
+            refusal = "request-too-large"
+            break
         if not message.get("more_body", False):
             return body
         message = await receive()
     body.close()
-    return None
+    return problem(refusal)
 
 
 async def respond(send: Send, response: Response) -> None:

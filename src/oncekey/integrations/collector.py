@@ -9,7 +9,7 @@ from oncekey.core.claim import Claim
 from oncekey.core.errors import ClaimLost, StoreError, TerminalError
 from oncekey.core.finality import is_final_status
 from oncekey.core.ledger import Ledger
-from oncekey.core.model import Headers, Kind, Outcome
+from oncekey.core.model import Headers, Kind, Outcome, make
 from oncekey.integrations.receiver import Receiver
 from oncekey.wire.body import Body
 from oncekey.wire.exchange import outcome_of, replay_of, terminal_outcome
@@ -75,8 +75,8 @@ class Collector:
             # Cut off in the middle: nobody knows how far it came, so it ends as a crash would.
             claim.abandon()
             raise
-        else:
-            await self._let_go()
+        if not claim.concluded:
+            await claim.arelease()
 
     async def _let_go(self) -> None:
         if not self._claim.concluded:
@@ -133,7 +133,7 @@ class Collector:
             self._way = "done"
             body = chunk if len(self._chunks) == 1 else b"".join(self._chunks)
             status, headers = self._start["status"], tuple(self._start.get("headers", ()))
-            outcome = Outcome(Kind.RESPONSE, status, kept(headers, self._rule), body)
+            outcome = make(Outcome, (Kind.RESPONSE, status, kept(headers, self._rule), body))
             if await self._keep(outcome, final=self._is_final(status)):
                 await self._respond_first(status, headers, body)
 
@@ -198,7 +198,9 @@ class Collector:
 
     async def _respond_first(self, status: int, headers: Headers, body: bytes) -> None:
         mark = (b"x-operation-id", self._claim.operation_id.encode())
-        await self._respond(Response(status, (*headers, mark), body))
+        start = {"type": "http.response.start", "status": status, "headers": [*headers, mark]}
+        await self._send(start)
+        await self._send({"type": "http.response.body", "body": body})
 
     async def _respond(self, response: Response) -> None:
         status, headers, body = response

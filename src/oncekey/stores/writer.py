@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from oncekey.core.errors import LedgerClosed, StoreError, StoreUnavailable
+from oncekey.core.model import make
 from oncekey.core.ports import (
     Abandon,
     Insert,
@@ -76,7 +77,7 @@ class Writer:
             if self._closing:
                 deliver([(waiter, LedgerClosed())])
                 return
-            self._pending.append(Job(request, waiter))
+            self._pending.append(make(Job, (request, waiter, None)))
             if not self._sleepers:
                 return
             sleeper = self._sleepers.pop()

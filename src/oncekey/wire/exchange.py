@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from oncekey.core.decision import Busy, Mismatch, Replay, Unknown
 from oncekey.core.errors import TerminalError
-from oncekey.core.model import Headers, Kind, Operation, Outcome, Record, Ref
+from oncekey.core.model import Headers, Kind, Operation, Outcome, Record, Ref, make
 from oncekey.core.scope import Scope
 from oncekey.wire.body import Body
 from oncekey.wire.headers import kept, replay_marks, request_id_in
@@ -30,13 +30,10 @@ def operation_of(
     """`scope` says whose key it is and what it belongs to."""
     method, path, query, content_type, body = request
     content = body if isinstance(body, bytes) else body.content
-    return Operation(
-        Ref(scope, key),
-        rule.fingerprint.of(method, path, query, content_type, content),
-        request_id_in(request_id) if request_id else "",
-        rule.retention,
-        rule.takeover,
-    )
+    fingerprint = rule.fingerprint.of(method, path, query, content_type, content)
+    shown_id = request_id_in(request_id) if request_id else ""
+    ref = make(Ref, (scope, key))
+    return make(Operation, (ref, fingerprint, shown_id, rule.retention, rule.takeover))
 
 
 def endpoint_of(method: str, path: str) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from oncekey.core.errors import KeyInvalid
 from oncekey.core.key import parse_key
-from oncekey.core.model import Headers, Record, operation_id_of
+from oncekey.core.model import Headers, Record, make, operation_id_of
 from oncekey.wire.identity import session_in
 from oncekey.wire.problem import Response, problem
 from oncekey.wire.rule import Rule
@@ -68,7 +68,7 @@ def lines_of(headers: Iterable[tuple[bytes, bytes]]) -> Lines:
             request_id = value
         else:
             credentials.append(session_in(value) if name == b"cookie" else value)
-    return Lines(keys, content_type, request_id, credentials)
+    return make(Lines, (keys, content_type, request_id, credentials))
 
 
 def key_in(lines: Sequence[bytes], rule: Rule) -> str | Response | None:

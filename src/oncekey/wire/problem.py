@@ -14,6 +14,7 @@ _TABLE: dict[str, tuple[int, str]] = {
     "idempotency-key-missing": (400, "An Idempotency-Key is required here"),
     "idempotency-key-invalid": (400, "The Idempotency-Key is malformed"),
     "idempotency-key-prohibited": (400, "An Idempotency-Key is not allowed here"),
+    "request-incomplete": (400, "The request ended before its body did"),
     "request-in-progress": (409, "A request with this key is still running"),
     "outcome-unknown": (409, "Whether the first request took effect is not known"),
     "outcome-not-kept": (409, "The request ran, but its answer was not kept"),
@@ -28,6 +29,7 @@ _DETAILS = {
     "idempotency-key-missing": "Send a header 'Idempotency-Key' with a value that is unique to "
     "this operation, such as a UUID, and send it again with every retry.",
     "idempotency-key-prohibited": "Leave the Idempotency-Key header out of this request.",
+    "request-incomplete": "Nothing was run. Send the request again, whole.",
     "request-in-progress": "Wait for Retry-After seconds, then send the same request again.",
     "outcome-unknown": "The process that ran it died. It will not be run again by itself; find out "
     "whether it took effect, or ask an operator to purge the key.",

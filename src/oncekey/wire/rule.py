@@ -8,6 +8,7 @@ from typing import Any, Literal
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.model import Takeover
 from oncekey.core.recovery import Recover
+from oncekey.wire.body import MEMORY_LIMIT
 from oncekey.wire.fingerprint import Fingerprint
 
 UNSAFE_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -46,6 +47,11 @@ class Rule:
     @property
     def wait(self) -> float:
         return self.attach_timeout if self.in_flight == "attach" else 0.0
+
+    @property
+    def most_in_memory(self) -> int:
+        """Larger bodies go to a file, or are refused."""
+        return min(self.max_request_body, MEMORY_LIMIT)
 
 
 def rule_of(base: Rule | None = None, **options: Any) -> Rule:
