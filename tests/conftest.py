@@ -5,5 +5,8 @@ pytest_plugins = [
     "tests.fixtures.event_loop",
     "tests.fixtures.ports",
     "tests.fixtures.postgres",
+    "tests.fixtures.processes",
+    "tests.fixtures.served",
     "tests.fixtures.shelf",
+    "tests.fixtures.street",
 ]

@@ -56,7 +56,7 @@ def opened(settings: Settings) -> Iterator[Ledger]:
         case SqliteFile(path) if not path.exists():
             raise Failure(f"there is no ledger at {path}; make one with `oncekey migrate`")
         case _:
-            ledger = ledger_of(settings, migrate=False, cache_bytes=0)
+            ledger = ledger_of(settings, migrate=False, cache_bytes=0, sweep_interval=0)
     try:
         yield ledger
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import signal
 import socket
 from typing import Any
@@ -51,7 +52,11 @@ def _listen(settings: Settings) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         hint = "choose another with --port, or 0 for any"
-        raise Failure(f"cannot listen on {host}:{port}: {error.strerror}; {hint}") from error
+        raise Failure(f"cannot listen on {host}:{port}: {_reason(error)}; {hint}") from error
+
+
+def _reason(error: OSError) -> str:
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
 
 
 def _ignore_second_signals() -> None:

@@ -21,6 +21,7 @@ def ledger_of(settings: Settings, **options: Any) -> Ledger:
     described = {
         "lease": store.lease,
         "heartbeat": store.heartbeat,
+        "sweep_interval": store.sweep_interval,
         "cache_bytes": store.cache_bytes,
         "retention": settings.retention,
     }

@@ -19,6 +19,9 @@ from oncekey.core.errors import ConfigurationError
 
 DEFAULT_FILE = Path("oncekey.toml")
 
+# Where the option is not called as the setting is.
+_OPTIONS: dict[lines.Path, str] = {("app", "target"): "--app"}
+
 _AT_LINE = re.compile(r" \(at line (\d+), column \d+\)| \(at end of document\)")
 
 
@@ -41,7 +44,7 @@ def load(
 
     def place(path: lines.Path) -> Place:
         if path in chosen:
-            return Place(f"--{path[-1]}")
+            return Place(_OPTIONS.get(path, f"--{path[-1]}"))
         if file is None or _holds(outside, path):
             return Place(variable_of(path))
         return Place(str(file), lines.line_of(text, path))

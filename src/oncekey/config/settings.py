@@ -37,6 +37,7 @@ class StoreSettings:
     lease: float = setting(duration, 15.0)
     heartbeat: float | None = setting(duration)
     """A third of the lease unless given."""
+    sweep_interval: float = setting(duration, 300.0)
     cache_bytes: int = setting(whole(0, _LARGEST), 64 << 20)
 
 
