@@ -80,8 +80,8 @@ class Administration:
         self._transact(lambda run: run("set_retention", values), write=True, durable=True)
 
     def _sweep_claims(self, run: Run, now: int, batch: int) -> int:
-        gone = list(islice(self._left_behind(run, now), batch))
-        return sum(drive(forget_expired(each.id, each.fence, now), run) for each in gone)
+        gone, setting = list(islice(self._left_behind(run, now), batch)), self._setting()
+        return sum(drive(forget_expired(each.id, each.fence, now, setting), run) for each in gone)
 
     def _left_behind(self, run: Run, now: int) -> Iterator[Record]:
         """Claims past their time whose holders are gone, among those whose holders are not."""

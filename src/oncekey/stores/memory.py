@@ -70,7 +70,7 @@ class MemoryStore:
             case Replace(old_id, old_fence, insert):
                 digest = self._digests.get(old_id)
                 if digest and self._by_digest[digest].fence == old_fence:
-                    self._forget(digest)
+                    self._forget_if_expired(digest, insert.created_at)
                 return self._insert(insert)
             case Take(number, digest, fence):
                 return self._take(number, digest, fence)
@@ -148,6 +148,9 @@ class MemoryStore:
     def _forget(self, digest: bytes) -> bool:
         del self._digests[self._by_digest.pop(digest).id]
         return True
+
+    def _forget_if_expired(self, digest: bytes, now: int) -> bool:
+        return self._is_expired(self._by_digest[digest], now) and self._forget(digest)
 
     def _found(self, record: Record) -> Found:
         return Found(record, record.outcome is None and record.owner == _NOBODY)

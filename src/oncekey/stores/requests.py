@@ -125,9 +125,14 @@ def held_elsewhere(insert: Insert) -> Found:
     return Found(record, lapsed=False)
 
 
-def forget_expired(number: int, fence: int, now: int) -> Generator[Step, list[Row], bool]:
-    """Delete a record with its outcome, if it is the one seen and is expired still."""
+def forget_expired(
+    number: int, fence: int, now: int, setting: Setting
+) -> Generator[Step, list[Row], bool]:
+    """Delete a record with its outcome, if it is the one seen, is over and is expired still."""
     yield "lock_claim", {"id": number}
+    found = yield from find(setting, number=number)
+    if not isinstance(found, Found) or not (found.lapsed or found.record.outcome is not None):
+        return False
     rows = yield "forget_expired", {"id": number, "fence": fence, "now": now}
     if rows:
         yield "forget_outcome", {"id": number}
@@ -158,7 +163,8 @@ def _insert(insert: Insert, setting: Setting) -> Steps:
 
 
 def _replace(replace: Replace, setting: Setting) -> Steps:
-    yield from forget_expired(replace.old_id, replace.old_fence, replace.insert.created_at)
+    old_id, old_fence, insert = replace
+    yield from forget_expired(old_id, old_fence, insert.created_at, setting)
     return (yield from _insert(replace.insert, setting))
 
 
