@@ -18,7 +18,7 @@ class Claim:
     """Every verb carries the fence; one that comes too late changes nothing: `ClaimLost`."""
 
     __slots__ = (
-        "_ledger", "concluded", "created_at", "digest", "fence", "id", "operation",
+        "_ledger", "concluded", "created_at", "digest", "fence", "id", "joined", "operation",
     )  # fmt: skip
 
     def __init__(
@@ -37,6 +37,8 @@ class Claim:
         self.fence = fence
         self.created_at = created_at
         self.concluded = False
+        self.joined = False
+        """Settled in a transaction of the application's, which may still be rolled back."""
 
     @property
     def operation_id(self) -> str:
@@ -93,7 +95,8 @@ class Claim:
             self.end(None)
             raise ClaimLost
         # In a transaction the outcome is nobody else's answer before the caller commits.
-        return self._settled(settle, shared=transaction is None)
+        self.joined = transaction is not None
+        return self._settled(settle, shared=not self.joined)
 
     def release_steps(self) -> Steps[None]:
         done = yield Release(self.id, self.fence)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from oncekey.core.claim import Claim
@@ -66,6 +67,7 @@ class Collector:
             await app(scope, self._receiver, self._collect)
         except TerminalError as error:
             if claim.concluded:
+                await self._let_go()
                 raise
             await self._fail(error)
         except Exception:
@@ -79,8 +81,10 @@ class Collector:
             await claim.arelease()
 
     async def _let_go(self) -> None:
-        if not self._claim.concluded:
-            await self._claim.arelease()
+        """After a failure: a retry runs again, unless the app committed an outcome by itself."""
+        if self._claim.joined or not self._claim.concluded:
+            with suppress(ClaimLost):
+                await self._claim.arelease()
 
     async def _fail(self, error: TerminalError) -> None:
         outcome = terminal_outcome(error)
@@ -171,7 +175,7 @@ class Collector:
     async def _keep(self, outcome: Outcome, *, final: bool) -> bool:
         """Settle or release. False when the client has been given another answer instead."""
         claim = self._claim
-        if claim.concluded:
+        if claim.concluded and (final or not claim.joined):
             return True
         try:
             if final:

@@ -87,15 +87,19 @@ class Gatherer:
     def let_go(self) -> None:
         """A claim that was not concluded is given back. Whoever lets go has nobody to tell."""
         if not self._claim.concluded:
-            with suppress(OnceKeyError):
-                self._claim.release()
+            self._release()
 
     def give_up(self, error: BaseException) -> None:
         """Handlers that raise are retried; one that was cut off ended as a crash would."""
-        if isinstance(error, Exception):
-            self.let_go()
-        else:
+        if not isinstance(error, Exception):
             self._claim.abandon()
+        elif self._claim.joined or not self._claim.concluded:
+            # What the app settled in its own transaction stays, if that was committed.
+            self._release()
+
+    def _release(self) -> None:
+        with suppress(OnceKeyError):
+            self._claim.release()
 
     @property
     def concluded(self) -> bool:
@@ -164,7 +168,7 @@ class Gatherer:
     def _keep(self, outcome: Outcome, *, final: bool) -> bool:
         """Settle or release. False when there is a replacement now."""
         claim = self._claim
-        if claim.concluded:
+        if claim.concluded and (final or not claim.joined):
             return True
         try:
             if final:
