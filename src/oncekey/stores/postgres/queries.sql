@@ -212,7 +212,10 @@ SELECT pg_advisory_xact_lock(7710271918423811)
 CREATE TABLE IF NOT EXISTS oncekey_schema (version INTEGER NOT NULL)
 
 -- name: has_version_table
-SELECT 1 WHERE to_regclass('oncekey_schema') IS NOT NULL
+-- Read from the catalogue itself: a name resolved by the server may still be looked up in a cache
+-- that has not heard of tables made a moment ago.
+SELECT 1 FROM pg_catalog.pg_class
+WHERE relname = 'oncekey_schema' AND relkind = 'r' AND pg_catalog.pg_table_is_visible(oid)
 
 -- name: version
 SELECT max(version) FROM oncekey_schema

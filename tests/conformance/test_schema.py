@@ -1,0 +1,101 @@
+"""The tables: made once, by whoever comes first; refused when they are of another version."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oncekey.core.errors import SchemaOutdated, SchemaTooNew
+from oncekey.core.ports import Held
+from oncekey.stores.queries import newest
+from oncekey.stores.sql import SqlStore
+from tests.fixtures.stores import Place
+
+ROOT = Path(__file__).parents[2]
+START = """
+import sys, oncekey
+sys.stdin.readline()
+ledger = oncekey.open(sys.argv[1])
+print(ledger.once("k", lambda: sys.argv[2], wait=30.0))
+ledger.close()
+"""
+
+
+def transact(place: Place) -> Callable[[Callable[..., Any]], Any]:
+    store = place.open().store
+    assert isinstance(store, SqlStore)
+    return lambda work: store.transact(work, write=True)
+
+
+def test_tables_are_made_when_they_are_missing(shared: Place) -> None:
+    caller = shared.open()
+    assert caller.ask(caller.insert("k")) == Held(1)
+
+
+def test_a_second_start_keeps_what_is_there(shared: Place) -> None:
+    caller = shared.open()
+    insert = caller.insert("k")
+    caller.ask(insert)
+    again = shared.open()
+    assert again.ask(again.insert("k")).record.id == insert.id
+
+
+def test_without_migrations_missing_tables_are_refused(shared: Place) -> None:
+    with pytest.raises(SchemaOutdated, match="oncekey migrate"):
+        shared.open(migrate=False)
+
+
+def test_without_migrations_good_tables_are_taken(shared: Place) -> None:
+    shared.open()
+    caller = shared.open(migrate=False)
+    assert caller.ask(caller.insert("k")) == Held(1)
+
+
+@pytest.mark.parametrize("migrate", [True, False])
+def test_newer_tables_are_refused(shared: Place, *, migrate: bool) -> None:
+    version = newest(shared.dialect) + 1
+    transact(shared)(lambda run: run("set_version", {"version": version}))
+    with pytest.raises(SchemaTooNew, match="upgrade oncekey"):
+        shared.open(migrate=migrate)
+
+
+def test_processes_that_start_at_once_make_one_set_of_tables(shared: Place) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", START, shared.url, str(number)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(4)
+    ]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+
+    said = [process.communicate(timeout=60) for process in processes]
+
+    assert [errors for _, errors in said] == [""] * 4
+    assert len({answer for answer, _ in said}) == 1
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(shared: Place) -> None:
+    shared.execute("CREATE TABLE oncekey_turns (somebody_elses integer)")
+    with pytest.raises(Exception, match="oncekey_turns"):
+        shared.open()
+    shared.execute("DROP TABLE oncekey_turns")
+    caller = shared.open()
+    assert caller.ask(caller.insert("k")) == Held(1)
+
+
+def test_old_tables_are_refused_without_migrations(shared: Place) -> None:
+    shared.execute("CREATE TABLE oncekey_schema (version integer NOT NULL)")
+    shared.execute("INSERT INTO oncekey_schema VALUES (0)")
+    with pytest.raises(SchemaOutdated, match="version 0"):
+        shared.open(migrate=False)
