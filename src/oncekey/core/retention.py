@@ -15,7 +15,7 @@ DEFAULT_CLASSES: Mapping[str, int] = {
 MAX_SECONDS = 10 * 365 * 24 * 3600
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|w)")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 

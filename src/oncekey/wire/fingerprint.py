@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Context
 from functools import lru_cache
 from hashlib import blake2b
 from math import isinf
@@ -14,6 +15,9 @@ import msgspec
 
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.model import NO_FINGERPRINT
+
+# So many digits of a decimal number survive in a float, whatever they are.
+_FLOAT_DIGITS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +94,12 @@ def _json(body: bytes) -> bytes:
         return b"b" + body
 
 
-def _number(text: str) -> float | int:
-    """1, 1.0 and 1e0 are one value; integers stay exact."""
+def _number(text: str) -> float | int | msgspec.Raw:
+    """1, 1.0 and 1e0 are one value; what a float cannot hold stays exact."""
+    if len(text) > _FLOAT_DIGITS + 1:
+        exact = Context(prec=len(text)).create_decimal(text).normalize(Context(prec=len(text)))
+        if len(exact.as_tuple().digits) > _FLOAT_DIGITS:
+            return msgspec.Raw(str(exact).encode())
     value = float(text)
     if isinf(value):
         raise ValueError("a number beyond all bounds")
@@ -169,8 +177,9 @@ class BodyDigest:
         self._tail = rest[len(rest) - keep :]
 
     def canonical(self) -> bytes:
-        self._part.update(self._tail)
-        return b"h" + b"".join([*self._parts, self._part.digest()])
+        last = self._part.copy()
+        last.update(self._tail)
+        return b"h" + b"".join([*self._parts, last.digest()])
 
 
 def _boundary(content_type: bytes) -> bytes:
