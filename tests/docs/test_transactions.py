@@ -1,12 +1,10 @@
 """The page on transactions, on the databases and in the framework that its blocks only speak of."""
 
-import re
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -14,8 +12,9 @@ import psycopg
 import pytest
 
 import oncekey
+from tests.fixtures.pages import code_of, run_page
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "transactions.md"
+PAGE = "how-to/transactions.md"
 DJANGO = """
 import django
 from django.conf import settings
@@ -28,19 +27,14 @@ assert connection.execute("SELECT count(*) FROM orders WHERE number = 9").fetcho
 """
 
 
-def code() -> str:
-    return "\n".join(re.findall(r"(?ms)^```python\n(.*?)^```", PAGE.read_text()))
-
-
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {"__name__": "page"}
-    exec(compile(code(), str(PAGE), "exec"), names)
-    yield SimpleNamespace(**names)
-    names["engine"].dispose()
-    names["connection"].close()
-    names["ledger"].close()
+    page = run_page(PAGE)
+    yield page
+    page.engine.dispose()
+    page.connection.close()
+    page.ledger.close()
 
 
 def orders(item: str) -> int:
@@ -68,7 +62,7 @@ def test_psycopg(page: Any, postgres_url: str) -> None:
 
 def test_django(tmp_path: Path) -> None:
     # Django is configured once per process, and this one belongs to other tests.
-    subprocess.run([sys.executable, "-c", code() + DJANGO], cwd=tmp_path, check=True)
+    subprocess.run([sys.executable, "-c", code_of(PAGE) + DJANGO], cwd=tmp_path, check=True)
 
 
 def client_of(app: Any) -> httpx.AsyncClient:
