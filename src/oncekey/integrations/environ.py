@@ -47,9 +47,9 @@ def path_in(environ: Environ) -> bytes:
     return path.encode("latin-1")
 
 
-def request_in(environ: Environ, lines: Lines, body: Body) -> Request:
+def request_in(environ: Environ, content_type: bytes, body: Body) -> Request:
     query = environ.get("QUERY_STRING", "").encode("latin-1")
-    return Request(environ["REQUEST_METHOD"], path_in(environ), query, lines, body.content)
+    return Request(environ["REQUEST_METHOD"], path_in(environ), query, content_type, body)
 
 
 def read(environ: Environ, content_type: bytes, limit: int) -> Body | Response:

@@ -94,6 +94,7 @@ class Gate:
         self._route = route
         self._mark = mark
         self._app: App = app
+        self._known: tuple[Terms, Protection] | None = None
 
     async def admit(self, request: Request) -> Any:
         """What FastAPI takes for a response: it is called with the request's own channels."""
@@ -106,10 +107,15 @@ class Gate:
             # A middleware in front holds a claim for this request.
             await self._app(scope, receive, send)
             return
-        installed: Terms | None = scope.get(INSTALLED)
-        ledger, rule, identity = self._mark.terms(installed, endpoint)
-        whose = identity and (lambda scope: identity(Request(scope)))
-        await Protection(self._app, ledger, whose)(scope, receive, send, rule, endpoint)
+        terms = self._mark.terms(scope.get(INSTALLED), endpoint)
+        await self._protection(terms)(scope, receive, send, terms.rule, endpoint)
+
+    def _protection(self, terms: Terms) -> Protection:
+        if self._known is None or self._known[0] is not terms:
+            identity = terms.identity
+            whose = identity and (lambda scope: identity(Request(scope)))
+            self._known = (terms, Protection(self._app, terms.ledger, whose))
+        return self._known[1]
 
 
 def _template_of(scope: Scope, route: APIRoute) -> str:

@@ -132,7 +132,8 @@ def _begin(terms: Terms, view: Callable[[], Any], lines: Lines, key: str) -> Any
     if not isinstance(body, Body):
         return response_for(body)
     whose = Scope(_namespace(terms, lines), _endpoint())
-    operation = operation_of(request_in(environ, lines, body), key, rule, whose)
+    what = request_in(environ, lines.content_type, body)
+    operation = operation_of(what, key, rule, whose, lines.request_id)
     try:
         decision = ledger.begin(operation, wait=rule.wait, recover=rule.recover)
     except (StoreError, LedgerClosed) as error:
@@ -200,6 +201,8 @@ def response_for(answer: Response) -> FlaskResponse:
     response: FlaskResponse = current_app.response_class(answer.body, answer.status)
     response.headers.clear()
     response.headers.extend(decoded(answer.headers))
+    # What was stored is sent as it is: an answer that had no length then has none now.
+    response.automatically_set_content_length = False
     return response
 
 

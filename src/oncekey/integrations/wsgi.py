@@ -95,7 +95,8 @@ class Protection:
             return respond(start_response, body)
         try:
             whose = Scope(self._namespace(environ, lines), endpoint)
-            operation = operation_of(request_in(environ, lines, body), key, rule, whose)
+            request = request_in(environ, lines.content_type, body)
+            operation = operation_of(request, key, rule, whose, lines.request_id)
             return self._decide(keyed, operation, body, start_response)
         except BaseException:
             body.close()
