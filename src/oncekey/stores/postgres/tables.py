@@ -8,38 +8,40 @@ from typing import Any
 
 import psycopg
 
-from oncekey.core.errors import StoreUnavailable
 from oncekey.stores import schema
-from oncekey.stores.queries import load
+from oncekey.stores.postgres.connection import QUERIES, Connection, Database, failure_of
 
-_CONNECT_SECONDS = 10
+# A migration may wait for another one, and may have much to rewrite; in milliseconds.
+_TIMEOUT = 60_000
 
 
 def version_on(url: str) -> int:
     """0 when there are none."""
-    with _connected(url) as connection:
+    with _transaction(url) as connection:
         return schema.version_of("postgres", _execute_on(connection))
 
 
 def migrate_on(url: str) -> list[int]:
     """Run what is missing, all or nothing. Answers the versions that were run."""
-    with _connected(url) as connection:
+    with _transaction(url) as connection:
         # Whoever else migrates now waits here and then finds nothing to do.
-        connection.execute(load("postgres")["lock_schema"])
+        connection.execute(QUERIES["lock_schema"])
         return schema.migrate("postgres", _execute_on(connection), _script_on(connection))
 
 
 @contextmanager
-def _connected(url: str) -> Iterator[psycopg.Connection[Any]]:
-    """A connection in one transaction, committed at the end."""
+def _transaction(url: str) -> Iterator[Connection]:
+    connection = Database(url).connect(statement_timeout=_TIMEOUT, lock_timeout=_TIMEOUT)
     try:
-        with psycopg.connect(url, connect_timeout=_CONNECT_SECONDS) as connection:
+        with connection.transaction():
             yield connection
     except psycopg.Error as error:
-        raise StoreUnavailable(f"PostgreSQL: {_one_line(error)}") from error
+        raise failure_of(error) or error from error
+    finally:
+        connection.close()
 
 
-def _execute_on(connection: psycopg.Connection[Any]) -> schema.Execute:
+def _execute_on(connection: Connection) -> schema.Execute:
     def execute(sql: str, values: dict[str, Any]) -> list[Any]:
         cursor = connection.execute(sql.encode(), values)
         return cursor.fetchall() if cursor.description else []
@@ -47,12 +49,8 @@ def _execute_on(connection: psycopg.Connection[Any]) -> schema.Execute:
     return execute
 
 
-def _script_on(connection: psycopg.Connection[Any]) -> schema.Script:
+def _script_on(connection: Connection) -> schema.Script:
     def run(script: str) -> None:
         connection.execute(script.encode())
 
     return run
-
-
-def _one_line(error: psycopg.Error) -> str:
-    return " ".join(str(error).split())
