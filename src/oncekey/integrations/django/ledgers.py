@@ -72,7 +72,7 @@ class Ledgers:
         if self._pid != os.getpid():
             return
         with self._lock:
-            for name in [alias] if alias else [*self._opened]:
+            for name in [alias] if alias else {*self._opened, *self._inside}:
                 self._inside.pop(name, None)
                 opened = self._opened.pop(name, None)
                 if opened is not None:

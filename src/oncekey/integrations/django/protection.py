@@ -10,6 +10,7 @@ from oncekey.integrations.django.exchange import capture, django_response, forge
 from oncekey.integrations.django.preferences import Preferences, preferences
 from oncekey.integrations.django.settling import Exchange
 from oncekey.integrations.django.steps import adrive, drive
+from oncekey.integrations.environ import CLAIM
 from oncekey.wire.body import Body
 from oncekey.wire.problem import Response
 from oncekey.wire.rule import Rule, rule_of
@@ -83,7 +84,7 @@ class Protection:
         rule = self.rule
         http = getattr(request, "_request", request)
         # A request is protected once, by whoever comes first.
-        if request.method not in rule.methods or hasattr(http, "oncekey_claim"):
+        if request.method not in rule.methods or CLAIM in http.META:
             return None
         key = key_of(request, rule)
         if not isinstance(key, str):

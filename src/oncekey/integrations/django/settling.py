@@ -38,7 +38,7 @@ from oncekey.integrations.django.identity import namespace_of_request
 from oncekey.integrations.django.ledgers import is_inside, ledgers
 from oncekey.integrations.django.preferences import preferences
 from oncekey.integrations.django.steps import Run, Steps, Work, attach, begin, release, settle
-from oncekey.integrations.environ import lines_in
+from oncekey.integrations.environ import CLAIM, lines_in
 from oncekey.wire.answer import WINNER_WAIT, first_marks
 from oncekey.wire.body import Body
 from oncekey.wire.exchange import operation_of, replay_of, response_of, terminal_outcome
@@ -76,6 +76,7 @@ class Exchange:
         self._blocking = blocking
         self._shares = False
         self._running = False
+        self._lost = False
 
     def steps(self) -> Steps[Any]:
         rule = self._rule
@@ -119,7 +120,7 @@ class Exchange:
 
     def _hold(self, claim: Claim) -> Steps[Any]:
         kept: Record | None = None
-        self.http.oncekey_claim = claim
+        self.http.META[CLAIM] = claim
         try:
             with self._transaction():
                 self._lock(claim)
@@ -145,6 +146,8 @@ class Exchange:
             # Cut off in the middle: nobody knows how far it came, so it ends as a crash would.
             claim.abandon()
             raise
+        if self._lost:
+            return (yield from self._answer_of_winner(claim))
         if kept is not None:
             self._publish(claim, kept)
             return self._marked(claim, response, outcome)
@@ -197,11 +200,12 @@ class Exchange:
         failed = getattr(response, "exception", False) is True
         if failed or (outcome is None and self._atomic):
             self._connection.set_rollback(True)
-        if outcome is None or self._connection.needs_rollback:
+        if outcome is None or self._connection.needs_rollback or claim.concluded:
             return None
         try:
             return claim.settle(outcome, transaction=self._connection)
         except ClaimLost:
+            self._lost = True
             self._connection.set_rollback(True)
             return None
 
@@ -211,6 +215,9 @@ class Exchange:
             claim.end(kept)
 
     def _conclude(self, claim: Claim, response: Any, outcome: Outcome | None) -> Steps[Any]:
+        if claim.concluded and (outcome is not None or not claim.joined):
+            # The view has settled it by itself.
+            return self._marked(claim, response, outcome)
         try:
             if outcome is None:
                 yield release(self._ledger, claim)
@@ -224,9 +231,14 @@ class Exchange:
         return self._marked(claim, response, outcome)
 
     def _let_go(self, claim: Claim) -> Steps[None]:
+        if claim.concluded and not claim.joined:
+            return
         try:
             yield release(self._ledger, claim)
-        except (ClaimLost, StoreError) as error:
+        except ClaimLost:
+            # What was settled in a transaction stays, if that was committed.
+            return
+        except StoreError as error:
             log.warning("%s: not released: %s", claim.operation_id, error)
 
     def _answer_of_winner(self, claim: Claim) -> Steps[Any]:

@@ -14,7 +14,7 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.db import Error, connections, transaction
 
 from oncekey.core.errors import StoreUnavailable
-from oncekey.core.ports import Answer, Beat, Found, Query, Request, Waiter
+from oncekey.core.ports import Answer, Beat, Faults, Found, Query, Request, Waiter
 from oncekey.core.waiting import deliver
 from oncekey.integrations.django.database import dialect_of
 from oncekey.stores.administration import Administration, Run
@@ -35,7 +35,7 @@ class ConnectionStore:
         self._alias = alias
         self._neighbour = neighbour
 
-    def open(self, beat: Beat) -> None:
+    def open(self, beat: Beat, fault: Faults | None = None) -> None:
         beat(self.retention())
 
     def submit(self, request: Request, waiter: Waiter) -> None:
