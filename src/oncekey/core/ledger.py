@@ -91,7 +91,7 @@ class Ledger:
         self.run = self._driver.run
         self.arun = self._driver.arun
         self.send = self._driver.send
-        store.open(self._beat)
+        store.open(self._beat, faults)
         self._sweeper = Sweeper(store, self.clock, sweep_interval)
         if sweep_interval > 0:
             self._sweeper.start()

@@ -113,8 +113,8 @@ class Query(NamedTuple):
 class Store(Protocol):
     """Claims and outcomes that survive. One conformance suite holds for every store."""
 
-    def open(self, beat: Beat) -> None:
-        """Be ready; call `beat` with each heartbeat."""
+    def open(self, beat: Beat, fault: Faults | None = None) -> None:
+        """Be ready; call `beat` with each heartbeat, `fault` at each point that can be killed."""
         ...
 
     def submit(self, request: Request, waiter: Waiter) -> None:

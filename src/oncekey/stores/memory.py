@@ -11,6 +11,7 @@ from oncekey.core.ports import (
     Abandon,
     Answer,
     Beat,
+    Faults,
     Found,
     Gone,
     Held,
@@ -40,7 +41,7 @@ class MemoryStore:
         self._closed = False
         self._lock = threading.RLock()
 
-    def open(self, beat: Beat) -> None:
+    def open(self, beat: Beat, fault: Faults | None = None) -> None:
         beat(self._retention)
 
     def submit(self, request: Request, waiter: Waiter) -> None:

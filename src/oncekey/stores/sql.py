@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 
 from oncekey.core.clock import Clock
 from oncekey.core.errors import LedgerClosed
-from oncekey.core.ports import Answer, Beat, Found, Query, Request, Waiter
+from oncekey.core.ports import Answer, Beat, Faults, Found, Query, Request, Waiter
 from oncekey.stores import within
 from oncekey.stores.administration import Administration, Run
 from oncekey.stores.fork import reset_after_fork
+from oncekey.stores.points import WatchedSession
 from oncekey.stores.requests import Setting
 from oncekey.stores.writer import Session, Writer
 
@@ -39,8 +40,9 @@ class SqlStore(ABC):
         self._writer: Writer | None = None
         self._closed = False
 
-    def open(self, beat: Beat) -> None:
+    def open(self, beat: Beat, fault: Faults | None = None) -> None:
         self._beat = beat
+        self._fault = fault
         reset_after_fork(self, SqlStore.forget_parent)
         self._start()
 
@@ -133,11 +135,13 @@ class SqlStore(ABC):
                 raise LedgerClosed
             if self._writer is None:
                 self._arrive()
-                self._writer = Writer(
-                    self._session, threads=self.writers, heartbeat=self._heartbeat
-                )
+                self._writer = Writer(self._line, threads=self.writers, heartbeat=self._heartbeat)
                 self._writer.start()
             return self._writer
+
+    def _line(self) -> Session:
+        session = self._session()
+        return session if self._fault is None else WatchedSession(session, self._fault)
 
     def _floor(self, retention: Sequence[tuple[str, float]]) -> int:
         """The lowest number this process may still hold; the ledger learns the classes."""
