@@ -16,21 +16,18 @@ _OVERHEAD, _HEADER = 1024, 200
 class ReplayCache:
     def __init__(self, limit: int, epoch: Callable[[], int | None]) -> None:
         self._limit = limit
-        self._epoch = epoch
+        # Read before the store is, and given to `put`: a purge between makes a record stale.
+        self.epoch = epoch
         self._seen_epoch: int | None = None
         self._records: OrderedDict[bytes, Record] = OrderedDict()
         self._size = 0
         self._lock = threading.Lock()
 
-    def epoch(self) -> int | None:
-        """Read before the store is, and given to `put`: a purge between makes a record stale."""
-        return self._epoch() if self._limit else None
-
     def get(self, digest: bytes, clock: Clock) -> Record | None:
         record = self._records.get(digest)
         if record is None:
             return None
-        epoch = self._epoch()
+        epoch = self.epoch()
         if epoch is None or epoch != self._seen_epoch:
             self.clear()
             return None
@@ -46,7 +43,7 @@ class ReplayCache:
         return record
 
     def put(self, digest: bytes, record: Record, epoch: int | None) -> None:
-        if epoch is None or record.outcome is None:
+        if epoch is None or not self._limit or record.outcome is None:
             return
         with self._lock:
             if epoch != self._seen_epoch:

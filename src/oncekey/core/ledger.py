@@ -9,32 +9,20 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from oncekey.core.beginning import Beginning, Sent
 from oncekey.core.cache import ReplayCache
 from oncekey.core.claim import Claim
 from oncekey.core.clock import Clock, SystemClock
-from oncekey.core.decision import (
-    Busy,
-    Decision,
-    Mismatch,
-    Proceed,
-    Renew,
-    Replay,
-    TakeOver,
-    Unknown,
-    decide,
-)
-from oncekey.core.errors import LedgerClosed, StoreUnavailable
+from oncekey.core.decision import Decision, Mismatch, Proceed, Replay
 from oncekey.core.events import Observer, Tally
 from oncekey.core.identifier import OperationNumbers
-from oncekey.core.model import Operation, Outcome, Record, Ref, make
+from oncekey.core.model import Operation, Record, Ref, make
 from oncekey.core.once import Once
 from oncekey.core.ports import (
     Abandon,
-    Answer,
     Codec,
     Faults,
     Found,
-    Gone,
     Held,
     Insert,
     Peek,
@@ -47,17 +35,13 @@ from oncekey.core.ports import (
     Store,
     Take,
 )
-from oncekey.core.recovery import CannotTell, DidNotHappen, Recover
+from oncekey.core.recovery import Recover
 from oncekey.core.retention import Retention
-from oncekey.core.steps import Call, Driver, Nap, Steps, Watchers, inside
+from oncekey.core.steps import Driver, Nap, Pauses, Steps, Watchers
 from oncekey.core.sweep import Sweep, Sweeper
 from oncekey.core.waiting import ThreadWaiter
 
-# A claim held by another process is looked at again after pauses growing between these, in seconds.
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.010, 0.250
 _CLOSING_PAUSE = 0.01
-# Each round lost means somebody else made progress; more than this means the store is at fault.
-_MOST_ROUNDS = 50
 
 
 class Ledger:
@@ -85,8 +69,8 @@ class Ledger:
         self._numbers = OperationNumbers(randbits)
         self._watchers = Watchers()
         self._held: dict[int, Claim] = {}
-        self._cache = ReplayCache(cache_bytes, store.purge_epoch)
-        self._closed = False
+        self.cache = ReplayCache(cache_bytes, store.purge_epoch)
+        self.closed = False
         self._driver = Driver(store, self._watchers, self._orphaned)
         self.run = self._driver.run
         self.arun = self._driver.arun
@@ -110,9 +94,11 @@ class Ledger:
     ) -> Decision:
         """Claim the operation, or learn what became of it. `wait` attaches to one in flight."""
         digest = operation.ref.digest
-        return self.recall(operation, digest) or self.run(
-            self.begin_steps(operation, digest, wait, recover, transaction)
-        )
+        known = self.recall(operation, digest)
+        if known is not None:
+            return known
+        beginning = Beginning(self, operation, digest, recover=recover, transaction=transaction)
+        return self.run(beginning.steps(wait))
 
     async def abegin(
         self,
@@ -126,19 +112,18 @@ class Ledger:
         known = self.recall(operation, digest)
         if known is not None:
             return known
-        first = None
-        if transaction is None and not self._closed:
+        sent = None
+        if transaction is None and not self.closed:
             # Most keys are new, and then there is nothing to decide.
-            insert = self._insert_of(operation, digest)
+            epoch, insert = self.cache.epoch(), self.insert_of(operation, digest)
             answer = await self.send(insert).future
             if type(answer) is Held:
-                return self._proceed(insert, answer.fence)
+                return self.proceed(insert, answer.fence)
             if isinstance(answer, BaseException):
                 raise answer
-            first = (insert, answer)
-        return await self.arun(
-            self.begin_steps(operation, digest, wait, recover, transaction, first)
-        )
+            sent = Sent(insert, answer, epoch)
+        beginning = Beginning(self, operation, digest, recover=recover, transaction=transaction)
+        return await self.arun(beginning.steps(wait, sent))
 
     def attach(self, ref: Ref, timeout: float) -> Record | None:
         """The settled record of `ref`, waiting for it; None when there is none by then."""
@@ -194,7 +179,7 @@ class Ledger:
     def close(self, grace: float = 10.0) -> None:
         """Give running operations `grace` seconds; what is still held then lapses at once."""
         deadline = time.monotonic() + grace
-        self._closed = True
+        self.closed = True
         while self._held and time.monotonic() < deadline:
             time.sleep(_CLOSING_PAUSE)
         self._close()
@@ -202,7 +187,7 @@ class Ledger:
     async def aclose(self, grace: float = 10.0) -> None:
         """`close` for an event loop, on which running operations go on meanwhile."""
         deadline = time.monotonic() + grace
-        self._closed = True
+        self.closed = True
         while self._held and time.monotonic() < deadline:  # noqa: ASYNC110 - claims end in any thread
             await asyncio.sleep(_CLOSING_PAUSE)
         self._close()
@@ -214,7 +199,7 @@ class Ledger:
 
     def recall(self, operation: Operation, digest: bytes) -> Replay | Mismatch | None:
         """The answer to an operation that is remembered as settled, without asking the store."""
-        record = self._cache.get(digest, self.clock)
+        record = self.cache.get(digest, self.clock)
         if record is None:
             return None
         same = record.fingerprint == operation.fingerprint
@@ -222,128 +207,27 @@ class Ledger:
 
     def remembers(self, digest: bytes, record: Record) -> bool:
         """Whether `record` is still the answer, as far as this process may answer by itself."""
-        return self._cache.get(digest, self.clock) is record
+        return self.cache.get(digest, self.clock) is record
 
     # -- the steps behind the verbs ------------------------------------------------------
 
-    def begin_steps(
-        self,
-        operation: Operation,
-        digest: bytes,
-        wait: float,
-        recover: Recover | None,
-        transaction: Any,
-        first: tuple[Insert, Answer] | None = None,
-    ) -> Steps[Decision]:
-        """`first`: a claim that was sent already, and what came of it."""
-        if self._closed:
-            raise LedgerClosed
-        deadline = self.clock.steady() + wait * 1000
-        pause = _FIRST_PAUSE
-        while True:
-            decision = yield from self._claim(operation, digest, recover, transaction, first)
-            first = None
-            left = (deadline - self.clock.steady()) / 1000
-            if not isinstance(decision, Busy) or left <= 0:
-                return decision
-            settled = yield Nap(digest, min(pause, left))
-            if isinstance(settled, Record):
-                same = settled.fingerprint == operation.fingerprint
-                return Replay(settled) if same else Mismatch(settled)
-            pause = min(pause * 1.5, _LONGEST_PAUSE)
-
-    def _claim(
-        self,
-        operation: Operation,
-        digest: bytes,
-        recover: Recover | None,
-        transaction: Any,
-        first: tuple[Insert, Answer] | None,
-    ) -> Steps[Decision]:
-        epoch = self._cache.epoch()
-        insert, answer = first or (self._insert_of(operation, digest), None)
-        request: Request = insert
-        for _ in range(_MOST_ROUNDS):
-            if answer is None:
-                answer = yield inside(transaction, request)
-            match answer:
-                case Held(fence):
-                    return self._proceed(insert, fence)
-                case Gone():
-                    request = insert = self._insert_of(operation, digest)
-                    answer = None
-                    continue
-                case _:
-                    assert isinstance(answer, Found)
-            verdict = decide(answer.record, answer.lapsed, operation, self.clock.now())
-            answer = None
-            match verdict:
-                case Renew(record):
-                    insert = self._insert_of(operation, digest)
-                    request = Replace(record.id, record.fence, insert)
-                case TakeOver(record) as over:
-                    take = Take(record.id, digest, record.fence)
-                    answer = yield inside(transaction, take)
-                    if isinstance(answer, Held):
-                        steps = self._taken(operation, digest, over, recover, transaction)
-                        return (yield from steps)
-                case Replay(record) as replay:
-                    # What only this transaction sees may still be rolled back.
-                    if transaction is None:
-                        self._cache.put(digest, record, epoch)
-                    return replay
-                case other:
-                    return other
-        raise StoreUnavailable("the claim was contended for too long; try again")
-
-    def _taken(
-        self, operation: Operation, digest: bytes, takeover: TakeOver, recover: Recover | None,
-        transaction: Any,
-    ) -> Steps[Decision]:  # fmt: skip
-        """The claim of a dead holder is ours; with `ask`, the application says what it finds."""
-        old = takeover.record
-        # The record goes on under the request that first made it.
-        first = operation._replace(request_id=old.request_id, retention=old.retention)
-        claim = Claim(self, first, digest, old.id, old.fence + 1, old.created_at)
-        self._held[old.id] = claim
-        if self.fault is not None:
-            self.fault("after-claim")
-        if not takeover.ask:
-            return Proceed(claim)
-        try:
-            found = (yield Call(recover, (operation,))) if recover else CannotTell()
-        except BaseException:
-            claim.abandon()
-            raise
-        match found:
-            case Outcome():
-                return Replay((yield from claim.settle_steps(found, transaction)))
-            case DidNotHappen():
-                return Proceed(claim)
-            case _:
-                yield inside(transaction, Abandon(old.id, claim.fence))
-                claim.end(None)
-                return Unknown(old)
-
     def _attach(self, digest: bytes, timeout: float) -> Steps[Record | None]:
-        deadline = self.clock.steady() + timeout * 1000
-        pause = _FIRST_PAUSE
+        pauses = Pauses(self.clock, timeout)
         while True:
-            now = self.clock.now()
-            record = self._cache.get(digest, self.clock)
+            record = self.cache.get(digest, self.clock)
             if record is not None:
                 return record
             found: Found | None = yield Peek(digest)
-            if found is None or found.lapsed or found.record.outcome is not None:
-                live = found is not None and found.record.expires_at > now
-                return found.record if found and live and found.record.outcome else None
-            left = (deadline - self.clock.steady()) / 1000
-            if left <= 0:
+            if found is None or found.lapsed:
                 return None
-            settled = yield Nap(digest, min(pause, left))
+            if found.record.outcome is not None:
+                return found.record if found.record.expires_at > self.clock.now() else None
+            pause = pauses.next()
+            if pause is None:
+                return None
+            settled = yield Nap(digest, pause)
             if isinstance(settled, Record):
                 return settled
-            pause = min(pause * 1.5, _LONGEST_PAUSE)
 
     def _peek(self, ref: Ref | int) -> Steps[Record | None]:
         request = Peek(None, ref) if isinstance(ref, int) else Peek(ref.digest)
@@ -361,13 +245,13 @@ class Ledger:
 
     # -- bookkeeping ---------------------------------------------------------------------
 
-    def _insert_of(self, operation: Operation, digest: bytes) -> Insert:
+    def insert_of(self, operation: Operation, digest: bytes) -> Insert:
         now = self.clock.now()
         kept = self.retention_classes.milliseconds(operation.retention)
         number = self._numbers.draw(now)
         return make(Insert, (number, digest, operation, now, now + kept))
 
-    def _proceed(self, insert: Insert, fence: int) -> Proceed:
+    def proceed(self, insert: Insert, fence: int) -> Proceed:
         number, digest, operation, created_at, _ = insert
         if self.fault is not None:
             self.fault("after-claim")

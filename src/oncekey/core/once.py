@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from oncekey.core.beginning import Beginning
 from oncekey.core.claim import Claim
 from oncekey.core.decision import Busy, Mismatch, Proceed, Replay, Unknown
 from oncekey.core.errors import (
@@ -61,11 +62,10 @@ class Once:
         kind = self.type or _result_type(getattr(function, "__func__", function))
         operation = self._operation(key)
         digest = operation.ref.digest
-        decision = ledger.recall(operation, digest) or (
-            yield from ledger.begin_steps(
-                operation, digest, self.wait, self.recover, self.transaction
-            )
+        beginning = Beginning(
+            ledger, operation, digest, recover=self.recover, transaction=self.transaction
         )
+        decision = ledger.recall(operation, digest) or (yield from beginning.steps(self.wait))
         match decision:
             case Proceed(claim):
                 call = Call(functools.partial(function, *args, **kwargs), ())

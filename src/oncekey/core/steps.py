@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, TypeVar
 
+from oncekey.core.clock import Clock
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.ports import Request, Store
 from oncekey.core.waiting import LoopWaiter, ThreadWaiter, deliver
@@ -39,6 +40,25 @@ class Nap(NamedTuple):
 
     digest: bytes
     seconds: float
+
+
+class Pauses:
+    """How long to wait before looking again at a claim that another process holds."""
+
+    _FIRST, _LONGEST, _GROWTH = 0.010, 0.250, 1.5
+
+    def __init__(self, clock: Clock, timeout: float) -> None:
+        self._clock = clock
+        self._deadline = clock.steady() + timeout * 1000
+        self._pause = self._FIRST
+
+    def next(self) -> float | None:
+        """Seconds until the next look; None when the time is up."""
+        left = (self._deadline - self._clock.steady()) / 1000
+        if left <= 0:
+            return None
+        pause, self._pause = self._pause, min(self._pause * self._GROWTH, self._LONGEST)
+        return min(pause, left)
 
 
 class Watchers:

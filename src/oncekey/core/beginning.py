@@ -1,0 +1,140 @@
+"""One caller beginning one operation: claim it, or learn what became of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from oncekey.core.decision import (
+    Busy,
+    Decision,
+    Mismatch,
+    Proceed,
+    Renew,
+    Replay,
+    TakeOver,
+    Unknown,
+    decide,
+)
+from oncekey.core.errors import LedgerClosed, StoreUnavailable
+from oncekey.core.model import Operation, Outcome, Record
+from oncekey.core.ports import (
+    Abandon,
+    Answer,
+    Found,
+    Gone,
+    Held,
+    Insert,
+    Replace,
+    Request,
+    Take,
+)
+from oncekey.core.recovery import CannotTell, DidNotHappen, Recover
+from oncekey.core.steps import Call, Nap, Pauses, Steps, inside
+
+if TYPE_CHECKING:
+    from oncekey.core.ledger import Ledger
+
+# Each round lost means somebody else made progress; more than this means the store is at fault.
+_MOST_ROUNDS = 50
+
+
+class Sent(NamedTuple):
+    """A claim that is with the store already, what came of it, and the purges known before."""
+
+    insert: Insert
+    answer: Answer
+    epoch: int | None
+
+
+class Beginning:
+    def __init__(
+        self,
+        ledger: Ledger,
+        operation: Operation,
+        digest: bytes,
+        *,
+        recover: Recover | None = None,
+        transaction: Any = None,
+    ) -> None:
+        self._ledger = ledger
+        self._operation = operation
+        self._digest = digest
+        self._recover = recover
+        self._transaction = transaction
+
+    def steps(self, wait: float, sent: Sent | None = None) -> Steps[Decision]:
+        """Claim; while somebody else runs it, wait for the answer, `wait` seconds at most."""
+        if self._ledger.closed:
+            raise LedgerClosed
+        pauses = Pauses(self._ledger.clock, wait)
+        while True:
+            decision = yield from self._claim(sent)
+            sent = None
+            pause = pauses.next()
+            if not isinstance(decision, Busy) or pause is None:
+                return decision
+            settled = yield Nap(self._digest, pause)
+            if isinstance(settled, Record):
+                same = settled.fingerprint == self._operation.fingerprint
+                return Replay(settled) if same else Mismatch(settled)
+
+    def _claim(self, sent: Sent | None) -> Steps[Decision]:
+        ledger, transaction = self._ledger, self._transaction
+        insert, answer, epoch = sent or Sent(self._insert(), None, ledger.cache.epoch())
+        request: Request = insert
+        for _ in range(_MOST_ROUNDS):
+            if answer is None:
+                answer = yield inside(transaction, request)
+            match answer:
+                case Held(fence):
+                    return ledger.proceed(insert, fence)
+                case Gone():
+                    request, answer = (insert := self._insert()), None
+                    continue
+                case _:
+                    assert isinstance(answer, Found)
+            verdict = decide(answer.record, answer.lapsed, self._operation, ledger.clock.now())
+            answer = None
+            match verdict:
+                case Renew(record):
+                    request = Replace(record.id, record.fence, insert := self._insert())
+                case TakeOver(record) as takeover:
+                    answer = yield inside(transaction, Take(record.id, self._digest, record.fence))
+                    if isinstance(answer, Held):
+                        return (yield from self._taken(takeover))
+                case Replay(record) as replay:
+                    # What only this transaction sees may still be rolled back.
+                    if transaction is None:
+                        ledger.cache.put(self._digest, record, epoch)
+                    return replay
+                case other:
+                    return other
+        raise StoreUnavailable("the claim was contended for too long; try again")
+
+    def _taken(self, takeover: TakeOver) -> Steps[Decision]:
+        """The claim of a dead holder is ours; with `ask`, the application says what it finds."""
+        old = takeover.record
+        # The record goes on under the request that first made it.
+        first = self._operation._replace(request_id=old.request_id, retention=old.retention)
+        taken = Insert(old.id, self._digest, first, old.created_at, old.expires_at)
+        proceed = self._ledger.proceed(taken, old.fence + 1)
+        if not takeover.ask:
+            return proceed
+        claim = proceed.claim
+        try:
+            found = (yield Call(self._recover, (self._operation,))) if self._recover else None
+        except BaseException:
+            claim.abandon()
+            raise
+        match found:
+            case Outcome():
+                return Replay((yield from claim.settle_steps(found, self._transaction)))
+            case DidNotHappen():
+                return Proceed(claim)
+            case CannotTell() | _:
+                yield inside(self._transaction, Abandon(old.id, claim.fence))
+                claim.end(None)
+                return Unknown(old)
+
+    def _insert(self) -> Insert:
+        return self._ledger.insert_of(self._operation, self._digest)
