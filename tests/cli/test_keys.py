@@ -229,3 +229,9 @@ def test_purge_takes_what_lapsed(oncekey: Run, shelf: Shelf) -> None:
     shelf.close()
     assert oncekey("keys", "purge", "k").returncode == 0
     assert listed(oncekey) == []
+
+
+def test_the_highest_operation_id_is_looked_for(oncekey: Run, shelf: Shelf) -> None:
+    done = oncekey("keys", "show", "op_7fffffffffffffff")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: there is no key or operation")

@@ -59,6 +59,19 @@ def test_wrong_usage_is_exit_code_2(oncekey: Run, words: list[str]) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_words_that_are_no_text_are_wrong_usage(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [SCRIPT, "keys", "show", b"a\xff"],
+        cwd=tmp_path,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.endswith("Error: 'a\\udcff' is not UTF-8 text\n")
+
+
 def test_a_pipe_that_closes_early_is_no_error(shelf: Shelf) -> None:
     for number in range(3):
         shelf.settle(f"k{number}", body=b"x" * 100_000)

@@ -112,6 +112,19 @@ def test_a_mistake_inside_the_app_shows_where_it_is(oncekey: Run, shop: Path) ->
     assert "nothing_of_this_name" in done.stderr
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_app_that_does_not_start_is_exit_code_1(oncekey: Run, shop: Path, workers: int) -> None:
+    (shop / "unwell.py").write_text(
+        "async def app(scope, receive, send):\n"
+        "    await receive()\n"
+        "    await send({'type': 'lifespan.startup.failed', 'message': 'no database'})\n"
+    )
+    done = oncekey("serve", "--app", "unwell:app", "--port", 0, "--workers", workers)
+    assert done.returncode == 1
+    assert "no database" in done.stderr
+    assert done.stderr.endswith("error: the app did not start; what it said about it is above\n")
+
+
 def test_without_the_extra_it_says_what_to_install(oncekey: Run, shop: Path) -> None:
     (shop / "hide").mkdir()
     (shop / "hide" / "uvicorn.py").write_text(

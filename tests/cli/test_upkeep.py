@@ -149,6 +149,24 @@ def test_a_file_that_is_no_database_is_one_line(oncekey: Run, tmp_path: Path) ->
         assert done.stderr.count("\n") == 1
 
 
+def test_a_folder_that_cannot_be_used_is_one_line(oncekey: Run, tmp_path: Path) -> None:
+    oncekey("migrate")
+    (tmp_path / "oncekey.db-locks").touch()
+    done = oncekey("keys", "list")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: SQLite file {tmp_path}/oncekey.db: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_check_names_a_recover_function_that_is_not_there(oncekey: Run, tmp_path: Path) -> None:
+    (tmp_path / "oncekey.toml").write_text(
+        "[[routes]]\npath = '/a'\nrequired = true\ntakeover = 'recover'\nrecover = 'nowhere:find'\n"
+    )
+    done = oncekey("check")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: nowhere:find: there is no module nowhere in ")
+
+
 @pytest.mark.postgres
 def test_upkeep_on_postgresql(oncekey: Run, postgres_url: str) -> None:
     options = ("--url", postgres_url)

@@ -56,6 +56,11 @@ def test_no_password_is_shown(text: str, shown: str) -> None:
     assert without_secrets(text.format(SECRET)) == shown
 
 
+def test_what_is_hidden_already_stays_as_it_is() -> None:
+    text = "postgresql://me:***@db is not user@host"
+    assert without_secrets(text) == text
+
+
 @pytest.mark.parametrize(
     "text", ["sqlite:////var/keys.db", "postgresql://me@db:5432/app", "http://127.0.0.1:8700/a"]
 )

@@ -102,3 +102,19 @@ def test_a_url_from_the_environment_is_relative_to_where_the_command_runs(tmp_pa
     file.write_text("")
     settings = load(file, {"ONCEKEY_STORE__URL": "sqlite:///keys.db"})
     assert settings.store.url == "sqlite:///keys.db"
+
+
+def test_routes_are_counted_without_gaps() -> None:
+    assert mistakes({"ONCEKEY_ROUTES__1__PATH": "/a"}) == [
+        "ONCEKEY_ROUTES__1: there is a gap, the next is 0"
+    ]
+
+
+def test_a_route_that_is_not_counted_is_told_by_its_variable(tmp_path: Path) -> None:
+    file = tmp_path / "oncekey.toml"
+    file.write_text("")
+    with pytest.raises(ConfigurationError) as caught:
+        load(file, {"ONCEKEY_ROUTES__PATH": "/a"})
+    assert str(caught.value) == (
+        "ONCEKEY_ROUTES: routes must be an array of tables: write [[routes]]"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -27,8 +28,8 @@ def check(settings: Settings, *, offline: bool) -> None:
     """
     count = len(settings.routes)
     click.echo(f"configuration: ok, {count} route{'' if count == 1 else 's'}")
-    if settings.app.target:
-        _check_app(settings.app.target, settings.folder)
+    for name, target in _targets_of(settings):
+        _check_target(name, target, settings.folder)
     address = address_of(settings.store.url)
     shown = without_secrets(settings.store.url)
     if offline:
@@ -39,11 +40,19 @@ def check(settings: Settings, *, offline: bool) -> None:
         click.echo(f"store: {shown}, {_state_of(settings.store.url)}")
 
 
-def _check_app(target: str, folder: Path) -> None:
+def _targets_of(settings: Settings) -> Iterator[tuple[str, str]]:
+    if settings.app.target:
+        yield "app", settings.app.target
+    for each in settings.routes:
+        if each.recover is not None:
+            yield "recover", each.recover
+
+
+def _check_target(name: str, target: str, folder: Path) -> None:
     from oncekey.compose.target import check_target
 
     check_target(target, folder)
-    click.echo(f"app: {target}, found")
+    click.echo(f"{name}: {target}, found")
 
 
 def _state_of(url: str) -> str:

@@ -23,6 +23,12 @@ class Commands(click.Group):
         except OnceKeyError as error:
             raise Failure(str(error)) from error
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        for word in args:
+            if any("\ud800" <= char <= "\udfff" for char in word):
+                ctx.fail(f"{word!r} is not UTF-8 text")
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """As they were added: what one does first comes first."""
         return list(self.commands)

@@ -23,6 +23,7 @@ NAMES = {state: name for name, state in STATES.items()}
 
 # A page of a scan; answers come with their bodies, so it must not be many.
 _PAGE = 100
+_HIGHEST = (1 << 63) - 1
 
 
 def scan(ledger: Ledger, query: Query, keep: Keep) -> Iterator[Found]:
@@ -36,7 +37,7 @@ def find_by_id(ledger: Ledger, operation_id: str) -> Found | None:
     number = number_of(operation_id)
     if number is None:
         return None
-    page = ledger.list(Query(before=number + 1, limit=1))
+    page = ledger.list(Query(before=min(number + 1, _HIGHEST), limit=1))
     return page[0] if page and page[0].record.id == number else None
 
 
@@ -80,9 +81,9 @@ def pairs_of(found: Found) -> list[tuple[str, str]]:
         ("request", record.request_id),
         ("stands for", f"{record.link.kind} {record.link.id}" if record.link else ""),
         ("retention", record.retention),
-        ("created", moment(record.created_at)),
-        ("completed", moment(record.completed_at)),
-        ("expires", moment(record.expires_at) if record.outcome else ""),
+        ("created", moment(record.created_at, zone=True)),
+        ("completed", moment(record.completed_at, zone=True)),
+        ("expires", moment(record.expires_at, zone=True) if record.outcome else ""),
     ]
 
 

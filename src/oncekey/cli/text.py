@@ -36,11 +36,12 @@ def _text_in(head: bytes, *, cut: bool) -> str | None:
         return None
 
 
-def moment(milliseconds: int | None) -> str:
+def moment(milliseconds: int | None, *, zone: bool = False) -> str:
     """A time as people here read it."""
     if milliseconds is None:
         return ""
-    return datetime.fromtimestamp(milliseconds / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    form = "%Y-%m-%d %H:%M:%S %z" if zone else "%Y-%m-%d %H:%M:%S"
+    return datetime.fromtimestamp(milliseconds / 1000).astimezone().strftime(form)
 
 
 def _written_out(char: str) -> str:

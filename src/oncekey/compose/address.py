@@ -9,8 +9,9 @@ from typing import NamedTuple
 from oncekey.core.errors import ConfigurationError
 
 _FORMS = "sqlite:///file.db, postgresql://user@host/database or memory://"
-# Up to the last @: a password may hold one, or a space, that was not encoded.
-_PASSWORD = re.compile(r"(\w+://[^\s:/@]*):.*@|(password=)[^\s&'\"]*", re.IGNORECASE)
+# Up to the last @: a password may hold one, or a space, that was not encoded. Never a second time:
+# the text around a hidden one may hold an @ as well.
+_PASSWORD = re.compile(r"(\w+://[^\s:/@]*):(?!\*\*\*@).*@|(password=)[^\s&'\"]*", re.IGNORECASE)
 
 
 class Memory(NamedTuple):

@@ -45,7 +45,7 @@ def load(
     def place(path: lines.Path) -> Place:
         if path in chosen:
             return Place(_OPTIONS.get(path, f"--{path[-1]}"))
-        if file is None or _holds(outside, path):
+        if file is None or _is_from(outside, table, path):
             return Place(variable_of(path))
         return Place(str(file), lines.line_of(text, path))
 
@@ -54,7 +54,8 @@ def load(
     check_settings(settings, reader)
     if reader.issues:
         raise ConfigurationError("\n".join(str(issue) for issue in sorted(reader.issues)))
-    named_outside = ("store", "url") in chosen or _holds(outside, ("store", "url"))
+    url = ("store", "url")
+    named_outside = url in chosen or _is_from(outside, table, url)
     return settings if named_outside else _anchored(settings)
 
 
@@ -78,22 +79,28 @@ def _table_of(file: Path, text: str) -> dict[str, Any]:
         raise ConfigurationError(str(issue)) from error
 
 
-def _merge(below: Any, above: Any) -> Any:
+def _merge(below: Any, above: Any, path: lines.Path = ()) -> Any:
     """Tables are merged key by key; the environment reaches into arrays by index."""
     if isinstance(below, dict) and isinstance(above, dict):
         merged = dict(below)
         for name, value in above.items():
-            merged[name] = _merge(below.get(name), value)
+            merged[name] = _merge(below.get(name), value, (*path, name))
         return merged
-    if isinstance(above, dict) and above and all(name.isdigit() for name in above):
-        items = list(below) if isinstance(below, list) else []
-        for name in sorted(above, key=int):
-            index = min(int(name), len(items))
-            items[index : index + 1] = [
-                _merge(items[index] if index < len(items) else None, above[name])
-            ]
-        return items
+    if isinstance(above, dict) and above and all(name.isdecimal() for name in above):
+        return _merge_items(below if isinstance(below, list) else [], above, path)
     return above
+
+
+def _merge_items(below: list[Any], above: dict[str, Any], path: lines.Path) -> list[Any]:
+    items = list(below)
+    for name in sorted(above, key=int):
+        index = int(name)
+        if index > len(items):
+            variable = variable_of((*path, name))
+            raise ConfigurationError(f"{variable}: there is a gap, the next is {len(items)}")
+        old = items[index] if index < len(items) else None
+        items[index : index + 1] = [_merge(old, above[name], (*path, name))]
+    return items
 
 
 def _nest(path: tuple[str, ...], value: Any) -> dict[str, Any]:
@@ -103,12 +110,21 @@ def _nest(path: tuple[str, ...], value: Any) -> dict[str, Any]:
     return nested
 
 
-def _holds(table: Any, path: lines.Path) -> bool:
+def _is_from(outside: Any, table: Any, path: lines.Path) -> bool:
+    """Whether the environment gave this setting, or alone gave something inside it."""
+    found = _at(outside, path)
+    return isinstance(found, FromEnvironment) or (found is not None and _at(table, path) is None)
+
+
+def _at(table: Any, path: lines.Path) -> Any:
     for part in path:
-        if not isinstance(table, dict) or str(part) not in table:
-            return False
-        table = table[str(part)]
-    return isinstance(table, FromEnvironment)
+        if isinstance(table, list) and isinstance(part, int) and part < len(table):
+            table = table[part]
+        elif isinstance(table, dict):
+            table = table.get(str(part))
+        else:
+            return None
+    return table
 
 
 def _folder_of(file: Path | None) -> Path:

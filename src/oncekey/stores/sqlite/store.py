@@ -90,6 +90,13 @@ class SqliteStore(SqlStore):
     # -- lives ---------------------------------------------------------------------------
 
     def _arrive(self) -> None:
+        try:
+            self._enter()
+        except (OSError, sqlite3.Error) as error:
+            # A folder or file that cannot be written to, or a lock that somebody keeps.
+            raise StoreUnavailable(f"SQLite file {self.path}: {error}") from error
+
+    def _enter(self) -> None:
         self.locks = Locks(self.path)
         with self.locks.gate():
             self.locks.heal()
