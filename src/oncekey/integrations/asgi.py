@@ -112,13 +112,19 @@ class Protection:
             return
         operation = operation_of(request, key, rule, whose, lines.request_id)
         try:
-            await self._decide(scope, send, rule, operation, request)
+            await self._decide(scope, receive, send, rule, operation, request)
         finally:
             if type(body) is Body:
                 body.close()
 
     async def _decide(
-        self, scope: Scope, send: Send, rule: Rule, operation: Operation, request: Request
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        rule: Rule,
+        operation: Operation,
+        request: Request,
     ) -> None:
         ledger = self._ledger
         try:
@@ -126,13 +132,15 @@ class Protection:
         except OnceKeyError as error:
             if rule.fail_open and isinstance(error, StoreError):
                 ledger.observe("unprotected", operation.ref.scope.endpoint)
-                await self._app(scope, Receiver(request.body), send)
+                receiver = Receiver(request.body, receive)
+                receiver.let_through()
+                await self._app(scope, receiver, send)
             else:
                 await respond(send, problem_of(error))
             return
         if isinstance(decision, Proceed):
             collector = Collector(ledger, rule, decision.claim, send)
-            await collector.run(self._app, scope, request.body)
+            await collector.run(self._app, scope, Receiver(request.body, receive))
             return
         response = response_of(decision)
         if isinstance(decision, Replay) and len(request.body) <= LONGEST_BODY:

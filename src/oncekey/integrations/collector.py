@@ -12,7 +12,6 @@ from oncekey.core.finality import is_final_status
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Headers, Kind, Outcome, make
 from oncekey.integrations.receiver import Receiver
-from oncekey.wire.body import Body
 from oncekey.wire.exchange import outcome_of, replay_of, terminal_outcome
 from oncekey.wire.headers import kept
 from oncekey.wire.problem import Response, problem, ran_but_not_stored
@@ -56,15 +55,15 @@ class Collector:
         self._size = 0
         self._way = ""
 
-    async def run(self, app: Any, scope: dict[str, Any], body: bytes | Body) -> None:
+    async def run(self, app: Any, scope: dict[str, Any], receiver: Receiver) -> None:
         claim = self._claim
         scope["oncekey.claim"] = claim
         if scope.get("extensions"):
             # Answers must pass through here as bytes to be kept.
             scope["extensions"] = {}
-        self._receiver = Receiver(body)
+        self._receiver = receiver
         try:
-            await app(scope, self._receiver, self._collect)
+            await app(scope, receiver, self._collect)
         except TerminalError as error:
             if claim.concluded:
                 await self._let_go()
@@ -97,6 +96,8 @@ class Collector:
         kind = message["type"]
         if kind == "http.response.start":
             self._start = message
+            return
+        if self._way == "replaced":
             return
         if kind != "http.response.body" or self._way == "done":
             await self._send(message)
@@ -148,6 +149,7 @@ class Collector:
         if final and not await self._keep(Outcome(Kind.UNKEPT, status), final=True):
             return
         self._way = "pass"
+        self._receiver.let_through()
         await self._send(self._marked_start((b"idempotency-stored", b"false")))
         await self._pass(chunk, more)
 
@@ -160,12 +162,18 @@ class Collector:
             await self._send(self._marked_start())
         self._chunks.append(chunk)
         self._size += len(chunk)
-        if not more:
-            status, headers = self._start["status"], tuple(self._start.get("headers", ()))
-            outcome = outcome_of(status, headers, b"".join(self._chunks), self._rule)
-            if self._is_final(status):
-                await self._claim.asettle(outcome)
+        if self._size > self._rule.max_stored_body:
+            # Too much to keep, so nothing of it is held any longer.
+            self._chunks = [b""]
+        if not more and self._is_final(self._start["status"]) and not self._claim.concluded:
+            await self._claim.asettle(self._events())
         await self._pass(chunk, more)
+
+    def _events(self) -> Outcome:
+        status, headers = self._start["status"], tuple(self._start.get("headers", ()))
+        if self._size > self._rule.max_stored_body:
+            return Outcome(Kind.UNKEPT, status)
+        return outcome_of(status, headers, b"".join(self._chunks), self._rule)
 
     # -- the store and the client --------------------------------------------------------
 
@@ -183,11 +191,11 @@ class Collector:
             else:
                 await claim.arelease()
         except ClaimLost:
-            self._way = "done"
+            self._way = "replaced"
             await self._respond(await self._answer_of_winner())
             return False
         except StoreError:
-            self._way = "done"
+            self._way = "replaced"
             await self._respond(ran_but_not_stored(claim.operation_id))
             return False
         return True

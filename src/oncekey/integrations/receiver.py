@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 from oncekey.wire.body import Body
@@ -11,11 +11,15 @@ from oncekey.wire.body import Body
 
 class Receiver:
     """An ASGI `receive`. That the client went away is only told after the answer is complete:
-    the handler finishes, and its outcome is kept for the retry."""
+    the handler finishes, and its outcome is kept for the retry. Answers that are not kept have
+    nobody left to be made for, so there `let_through` opens the server's own `receive`."""
 
-    __slots__ = ("_chunks", "_finished", "_next", "_waiting")
+    __slots__ = ("_chunks", "_finished", "_next", "_open", "_receive", "_waiting")
 
-    def __init__(self, body: bytes | Body) -> None:
+    def __init__(
+        self, body: bytes | Body, receive: Callable[[], Awaitable[dict[str, Any]]]
+    ) -> None:
+        self._receive = receive
         self._chunks: Iterator[bytes] = iter(())
         self._next: bytes | None = None
         if isinstance(body, bytes):
@@ -23,22 +27,31 @@ class Receiver:
         else:
             self._chunks = body.chunks()
             self._next = next(self._chunks, b"")
-        self._waiting: list[asyncio.Future[dict[str, Any]]] = []
+        self._waiting: list[asyncio.Future[None]] = []
         self._finished = False
+        self._open = False
 
     async def __call__(self) -> dict[str, Any]:
         chunk = self._next
         if chunk is not None:
             following = self._next = next(self._chunks, None)
             return {"type": "http.request", "body": chunk, "more_body": following is not None}
-        if self._finished:
-            return {"type": "http.disconnect"}
-        waiting: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiting)
-        return await waiting
+        if not (self._finished or self._open):
+            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiting)
+            await waiting
+        return {"type": "http.disconnect"} if self._finished else await self._receive()
 
     def finish(self) -> None:
         self._finished = True
+        self._wake()
+
+    def let_through(self) -> None:
+        self._open = True
+        self._wake()
+
+    def _wake(self) -> None:
         for waiting in self._waiting:
             if not waiting.done():
-                waiting.set_result({"type": "http.disconnect"})
+                waiting.set_result(None)
+        self._waiting.clear()

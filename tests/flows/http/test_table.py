@@ -5,9 +5,7 @@ import json
 import httpx
 import pytest
 
-from oncekey.core.ports import Abandon
-from oncekey.core.waiting import ThreadWaiter
-from tests.fixtures.http.site import Case, assert_problem, assert_replay
+from tests.fixtures.http.site import Case, assert_problem, assert_replay, lapse
 
 UNSAFE = ["POST", "PUT", "PATCH", "DELETE"]
 
@@ -122,14 +120,6 @@ def test_another_request_with_a_key_in_flight_learns_nothing_of_the_first(
 
     assert_problem(other, 422, "idempotency-key-reused")
     assert first.result().headers["x-operation-id"] not in f"{other.headers}{other.text}"
-
-
-def lapse(case: Case) -> None:
-    """Leave the claim as a crash would: without a holder, and nobody told of it."""
-    claim = case.site.service.claims[case.name][0]
-    done = ThreadWaiter()
-    case.site.store.submit(Abandon(claim.id, claim.fence), done)
-    assert done.wait() is True
 
 
 def test_a_lapsed_request_is_of_unknown_outcome_where_takeover_is_refused(case: Case) -> None:
