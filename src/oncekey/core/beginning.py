@@ -39,7 +39,7 @@ _MOST_ROUNDS = 50
 
 
 class Sent(NamedTuple):
-    """A claim that is with the store already, what came of it, and the purges known before."""
+    """A claim that was sent already, its answer, and the purge epoch read before it was sent."""
 
     insert: Insert
     answer: Answer

@@ -55,12 +55,15 @@ class Renew(NamedTuple):
 
 
 Decision = Proceed | Replay | Busy | Mismatch | Unknown
+"""What a caller is told."""
 Verdict = Replay | Busy | Mismatch | Unknown | TakeOver | Renew
+"""What is to be done about a known key; the last two end in another decision."""
 
 
 def decide(record: Record, lapsed: bool, operation: Operation, now: int) -> Verdict:
     """The one place where the fate of a known key is decided."""
     settled = record.outcome is not None
+    # Before the fingerprint: an expired key is new, whatever it was used for.
     if (settled or lapsed) and record.expires_at <= now:
         return Renew(record)
     if record.fingerprint != operation.fingerprint:

@@ -2,7 +2,7 @@
 
 OnceKeyError
 ├── InvalidInput
-│   ├── KeyInvalid            the key breaks the grammar; `rule` says which part
+│   ├── KeyInvalid            the key breaks the grammar; the message says which rule
 │   ├── ScopeInvalid          a tenant, project or subject breaks its grammar
 │   ├── RetentionUnknown      no retention class has that name
 │   ├── ValueUnserialisable   a result that JSON cannot hold
@@ -114,7 +114,7 @@ class StoreError(OnceKeyError):
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot be reached or cannot commit; nothing was run."""
+    """The store cannot be reached or cannot commit."""
 
     code = "ledger-unavailable"
     retryable = True

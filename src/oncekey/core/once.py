@@ -42,7 +42,9 @@ class Once:
     fingerprint: bytes | None = None
     """Two calls with one key and different fingerprints are `KeyReused`."""
     retention: str = "interactive"
+    """The class that says how long the result is kept."""
     takeover: Takeover = "rerun"
+    """What a call does about one whose process died: run again, refuse, or ask `recover`."""
     recover: Recover | None = None
     wait: float = 0.0
     """Seconds to wait for a call in flight, instead of raising `InProgress` at once."""
@@ -125,7 +127,8 @@ def once(
     """Decorate a function so that each key of its arguments is handled once.
 
     `key` gets the arguments of the call and answers the key; `ledger` may be a function, for
-    ledgers that are opened later. Other options are those of `Once`.
+    ledgers that are opened later. Other options are those of `Once`; the endpoint is the module
+    and name of the function, unless given.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -101,7 +101,7 @@ class Waiter(Protocol):
 
 
 class Query(NamedTuple):
-    """A page of records, newest first."""
+    """A page of records, newest first: keys that start with `prefix`, numbers below `before`."""
 
     state: State | None = None
     prefix: str | None = None

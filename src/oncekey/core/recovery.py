@@ -13,7 +13,7 @@ class DidNotHappen(NamedTuple):
 
 
 class CannotTell(NamedTuple):
-    """Nobody knows: keep refusing until an operator decides."""
+    """Nobody knows: this request is refused, and the next one asks again."""
 
 
 Recovered = Outcome | DidNotHappen | CannotTell

@@ -39,6 +39,7 @@ class Job(NamedTuple):
     request: Request
     waiter: Waiter
     deadline: float | None = None
+    """Until when the waiter is kept waiting; set by the first failure."""
 
 
 class Session(Protocol):
@@ -48,12 +49,16 @@ class Session(Protocol):
         """Carry all requests out durably and answer each. Raises `StoreUnavailable` for all."""
         ...
 
-    def beat(self) -> None: ...
+    def beat(self) -> None:
+        """Tell other processes that this one is alive."""
+        ...
 
     def close(self) -> None: ...
 
 
 class Writer:
+    """The list of what waits, and the threads that commit it."""
+
     def __init__(
         self, connect: Callable[[], Session], *, threads: int = 1, heartbeat: float = 5.0
     ) -> None:
@@ -191,7 +196,10 @@ class _Line:
 
 
 def _refuse(jobs: list[Job], error: StoreError, sent: bool) -> list[Job]:
-    """Claims fail at once: nothing has run. How a claim ended must be written, so that waits."""
+    """Claims fail at once: nothing has run. How a claim ended must be written, so that waits.
+
+    `sent`: the store may have carried them out before it failed.
+    """
     now = time.monotonic()
     answers: list[tuple[Waiter, Any]] = []
     kept: list[Job] = []
