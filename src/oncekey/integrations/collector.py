@@ -1,4 +1,4 @@
-"""The middle of an ASGI exchange: claim, run the app, keep its answer, then let it out."""
+"""The middle of an ASGI exchange: run the app under its claim, keep its answer, then let it out."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class Collector:
     The app's answer goes one of three ways, known from its first lines:
     `collect` it whole, store it, send it; `tee` events to the client while keeping them; or
     `stream` what cannot be kept, after the store knows that it will not be.
+    What follows is `pass`, the rest of a stream; `done`; or `replaced`, when another answer left.
     """
 
     __slots__ = (
