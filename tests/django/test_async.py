@@ -108,26 +108,51 @@ def test_duplicates_in_flight_can_attach(database: str) -> None:
     assert Charge.objects.count() == 1
 
 
-@pytest.mark.parametrize("database", ["file"], indirect=True)
-def test_a_cancelled_request_counts_as_cut_off(database: str) -> None:
-    async def cancel() -> Any:
-        begun = asyncio.Event()
+@pytest.mark.parametrize(
+    "database", ["file", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
+)
+def test_a_client_that_goes_away_stops_nothing(database: str) -> None:
+    async def leave() -> Any:
+        begun, finish = asyncio.Event(), asyncio.Event()
 
-        @idempotent
+        @idempotent(in_flight="attach")
         async def view(request: Any) -> Any:
-            if begun.is_set():
-                return created(await Charge.objects.acreate(amount=1))
             begun.set()
-            return await asyncio.Event().wait()
+            await finish.wait()
+            return created(await Charge.objects.acreate(amount=1))
 
         task = asyncio.create_task(view(RequestFactory().post("/x/", headers=KEY)))
         await begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        finish.set()
         return await view(RequestFactory().post("/x/", headers=KEY))
 
-    again = async_to_sync(cancel)()
+    again = async_to_sync(leave)()
+
+    assert (again.status_code, again["Idempotent-Replayed"]) == (201, "true")
+    assert Charge.objects.count() == 1
+
+
+@pytest.mark.parametrize("database", ["file"], indirect=True)
+def test_a_view_that_is_cut_off_counts_as_crashed(database: str) -> None:
+    async def cut_off() -> Any:
+        begun = False
+
+        @idempotent
+        async def view(request: Any) -> Any:
+            nonlocal begun
+            if begun:
+                return created(await Charge.objects.acreate(amount=1))
+            begun = True
+            raise asyncio.CancelledError
+
+        with pytest.raises(asyncio.CancelledError):
+            await view(RequestFactory().post("/x/", headers=KEY))
+        return await view(RequestFactory().post("/x/", headers=KEY))
+
+    again = async_to_sync(cut_off)()
 
     assert again.status_code == 201
     assert IdempotencyKey.objects.get().attempts == 2

@@ -28,6 +28,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 LOGGING_CONFIG = None
 STATIC_URL = "/static/"
+SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
 
 DATABASES = {
     "default": sqlite(":memory:"),

@@ -1,86 +1,69 @@
-"""Server-sent events that are kept: they go out as they come, the last one waits for the store."""
+"""Server-sent events that are kept: they go out as they come, their end waits for the store.
+
+A reader that goes away does not stop them: they are read to their end for its retry.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 from asgiref.sync import sync_to_async
 
-from oncekey.core.claim import Claim
-from oncekey.core.ledger import Ledger
-from oncekey.core.model import Kind, Outcome
+from oncekey.integrations.django import background
 from oncekey.integrations.django.exchange import headers_of
-from oncekey.integrations.django.ledgers import is_inside
-from oncekey.wire.exchange import outcome_of
-from oncekey.wire.rule import Rule
+from oncekey.integrations.gatherer import Flow, Gatherer
 
 
-def keep_events(response: Any, ledger: Ledger, claim: Claim, rule: Rule) -> None:
+def keep_events(response: Any, gatherer: Gatherer) -> None:
     """Put ourselves between a streaming response and its reader."""
-    kept = _Events(response, rule)
+    gatherer.start(response.status_code, headers_of(response))
     chunks = response.streaming_content
     if response.is_async:
-        response.streaming_content = _atee(chunks, kept, claim, blocking=is_inside(ledger))
-    else:
-        response.streaming_content = _tee(chunks, kept, claim)
+        response.streaming_content = _Pump(chunks, gatherer).read()
+        return
+    response.streaming_content = Flow(b"", iter(chunks), gatherer, lambda: None)
+    # It drains the source when it is closed, so that the source must not be closed before it.
+    closers = response._resource_closers  # noqa: SLF001
+    closers.insert(0, closers.pop())
 
 
-class _Events:
-    """What went out so far, as long as it may be kept."""
+class _Pump:
+    """Draws from an async source in a task of its own, at the pace of the reader."""
 
-    def __init__(self, response: Any, rule: Rule) -> None:
-        self._status = response.status_code
-        self._headers = headers_of(response)
-        self._rule = rule
-        self._chunks: list[bytes] = []
-        self._size = 0
+    def __init__(self, chunks: AsyncIterator[bytes], gatherer: Gatherer) -> None:
+        self._chunks = chunks
+        self._gatherer = gatherer
+        self._drawn: asyncio.Queue[bytes | None] = asyncio.Queue(1)
+        self._is_read = True
 
-    def add(self, chunk: bytes) -> bytes:
-        self._size += len(chunk)
-        if self._size <= self._rule.max_stored_body:
-            self._chunks.append(chunk)
-        return chunk
+    async def read(self) -> AsyncIterator[bytes]:
+        pumping = background.start(self._run())
+        try:
+            while (chunk := await self._drawn.get()) is not None:
+                yield chunk
+            await pumping
+        finally:
+            self._is_read = False
+            while not self._drawn.empty():
+                self._drawn.get_nowait()
 
-    def outcome(self) -> Outcome:
-        if self._size > self._rule.max_stored_body:
-            return Outcome(Kind.UNKEPT, self._status)
-        return outcome_of(self._status, self._headers, b"".join(self._chunks), self._rule)
+    async def _run(self) -> None:
+        gatherer = self._gatherer
+        try:
+            async for chunk in self._chunks:
+                await self._hand_on(gatherer.feed(chunk))
+            await sync_to_async(gatherer.finish)()
+        except Exception as error:
+            await sync_to_async(gatherer.give_up)(error)
+            raise
+        except BaseException as error:
+            gatherer.give_up(error)
+            raise
+        finally:
+            await self._hand_on(None)
 
-
-def _tee(chunks: Iterator[bytes], kept: _Events, claim: Claim) -> Iterator[bytes]:
-    held = b""
-    try:
-        for chunk in chunks:
-            if held:
-                yield held
-            held = kept.add(chunk)
-        claim.settle(kept.outcome())
-        yield held
-    except Exception:
-        if not claim.concluded:
-            claim.release()
-        raise
-    finally:
-        # The reader went away: nobody knows how far it came.
-        claim.abandon()
-
-
-async def _atee(
-    chunks: AsyncIterator[bytes], kept: _Events, claim: Claim, *, blocking: bool
-) -> AsyncIterator[bytes]:
-    held = b""
-    try:
-        async for chunk in chunks:
-            if held:
-                yield held
-            held = kept.add(chunk)
-        outcome = kept.outcome()
-        await (sync_to_async(claim.settle)(outcome) if blocking else claim.asettle(outcome))
-        yield held
-    except Exception:
-        if not claim.concluded:
-            await (sync_to_async(claim.release)() if blocking else claim.arelease())
-        raise
-    finally:
-        claim.abandon()
+    async def _hand_on(self, chunk: bytes | None) -> None:
+        if self._is_read:
+            await self._drawn.put(chunk)

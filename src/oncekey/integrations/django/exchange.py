@@ -7,7 +7,8 @@ A request is handed on unread by putting its stream back, for which Django has n
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -15,7 +16,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
 from oncekey.core.model import Headers, Kind, Outcome
-from oncekey.integrations.environ import lines_in
+from oncekey.integrations.environ import lines_in, read
 from oncekey.wire.body import Body
 from oncekey.wire.exchange import Request, endpoint_of, outcome_of
 from oncekey.wire.headers import Lines, key_in
@@ -48,27 +49,34 @@ def capture(request: Any, rule: Rule) -> Body | Response:
     known: Body | None = request.__dict__.get(_CAPTURED)
     if known is not None:
         return known
-    unread = not request._read_started and not hasattr(request, "_body")
-    parsed = not unread and not hasattr(request, "_body")
-    content_type = b"" if parsed else request.META.get("CONTENT_TYPE", "").encode("latin-1")
-    body = Body(content_type, rule.max_request_body)
-    for chunk in _form_of(request) if parsed else _chunks_of(request):
-        if not body.feed(chunk):
-            body.close()
-            return problem("request-too-large")
-    if unread:
-        request._stream = _stream_of(body)
-        request._read_started = False
-    request.__dict__[_CAPTURED] = body
+    body = _read(request, rule.max_request_body)
+    if isinstance(body, Body):
+        request.__dict__[_CAPTURED] = body
     return body
 
 
-def _chunks_of(request: Any) -> Iterator[bytes]:
+def _read(request: Any, limit: int) -> Body | Response:
+    content_type = request.META.get("CONTENT_TYPE", "").encode("latin-1")
     if hasattr(request, "_body"):
-        yield request._body
-        return
-    while chunk := request.read(_CHUNK):
-        yield chunk
+        return _fed(Body(content_type, limit), [request._body])
+    if request._read_started:
+        return _fed(Body(b"", limit), _form_of(request))
+    if "wsgi.input" in request.META:
+        body = read(request.META, content_type, limit)
+        request._stream = request.META["wsgi.input"]
+        return body
+    body = _fed(Body(content_type, limit), iter(partial(request.read, _CHUNK), b""))
+    if isinstance(body, Body):
+        request._stream, request._read_started = _stream_of(body), False
+    return body
+
+
+def _fed(body: Body, chunks: Iterable[bytes]) -> Body | Response:
+    for chunk in chunks:
+        if not body.feed(chunk):
+            body.close()
+            return problem("request-too-large")
+    return body
 
 
 def _form_of(request: Any) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from oncekey.core.errors import ConfigurationError
+from oncekey.integrations.django import background
 from oncekey.integrations.django.exchange import capture, django_response, forget_body, key_of
 from oncekey.integrations.django.preferences import Preferences, preferences
 from oncekey.integrations.django.settling import Exchange
@@ -64,12 +65,7 @@ class Protection:
             return await view()
         if not isinstance(started, Exchange):
             return django_response(started)
-        response = None
-        try:
-            response = await adrive(started.steps(), view)
-            return response
-        finally:
-            forget_body(started.http, response)
+        return await background.finish(_arun(started, view))
 
     def prepare(self, request: Any) -> Response | None:
         """Read the body of a request with a key before somebody else does; answers why not."""
@@ -93,3 +89,12 @@ class Protection:
         if not isinstance(body, Body):
             return body
         return Exchange(request, http, rule, key, body, atomic=self._atomic, blocking=blocking)
+
+
+async def _arun(exchange: Exchange, view: Callable[[], Any]) -> Any:
+    response = None
+    try:
+        response = await adrive(exchange.steps(), view)
+        return response
+    finally:
+        forget_body(exchange.http, response)

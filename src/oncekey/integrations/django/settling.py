@@ -39,6 +39,7 @@ from oncekey.integrations.django.ledgers import is_inside, ledgers
 from oncekey.integrations.django.preferences import preferences
 from oncekey.integrations.django.steps import Run, Steps, Work, attach, begin, release, settle
 from oncekey.integrations.environ import CLAIM, lines_in
+from oncekey.integrations.gatherer import Gatherer
 from oncekey.wire.answer import WINNER_WAIT, first_marks
 from oncekey.wire.body import Body
 from oncekey.wire.exchange import operation_of, replay_of, response_of, terminal_outcome
@@ -180,7 +181,7 @@ class Exchange:
         )
 
     def _tee(self, claim: Claim, response: Any) -> Any:
-        keep_events(response, self._ledger, claim, self._rule)
+        keep_events(response, Gatherer(self._ledger, self._rule, claim))
         mark(response, first_marks(claim.operation_id))
         return response
 
