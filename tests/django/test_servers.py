@@ -23,6 +23,26 @@ from tests.django.project.models import Charge
 
 ROOT = Path(__file__).parents[2]
 CROWD = 200
+FORK = """
+import os, sys
+import django
+django.setup()
+from django.db import connections
+from django.test import Client
+
+def send(key):
+    answer = Client().post("/plain/", headers={"Idempotency-Key": key})
+    return answer.headers.get("Idempotent-Replayed", "first")
+
+assert send("before") == "first"
+connections.close_all()
+child = os.fork()
+if child == 0:
+    os._exit(0 if (send("before"), send("after")) == ("true", "first") else 1)
+_, status = os.waitpid(child, 0)
+assert status == 0
+assert (send("before"), send("after")) == ("true", "true")
+"""
 pytestmark = pytest.mark.parametrize(
     "database", ["file", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
 )
@@ -45,21 +65,25 @@ def post(port: int, path: str, key: str) -> Answer:
         connection.close()
 
 
-@contextmanager
-def gunicorn(database: str, workers: int, **environ: str) -> Iterator[int]:
-    """The port of a server that serves the project from this test's database."""
+def environment(database: str) -> dict[str, str]:
+    """What leads another process to this test's database."""
     given = connections[database].settings_dict
-    address = {
+    return os.environ | {
         "PROJECT_DATABASE": database,
         "PROJECT_SQLITE": str(given["NAME"]),
         "PROJECT_POSTGRES": "postgresql://{USER}@{HOST}:{PORT}/{NAME}".format(**given),
         "DJANGO_SETTINGS_MODULE": "tests.django.project.settings",
     }
+
+
+@contextmanager
+def gunicorn(database: str, workers: int, **environ: str) -> Iterator[int]:
+    """The port of a server that serves the project from this test's database."""
     words = ["-w", str(workers), "-k", "gthread", "--threads", "16", "-b", "127.0.0.1:0"]
     process = subprocess.Popen(
         [sys.executable, "-m", "gunicorn", *words, "tests.django.project.wsgi"],
         cwd=ROOT,
-        env={**os.environ, **address, **environ},
+        env=environment(database) | environ,
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -121,3 +145,12 @@ def test_a_process_killed_between_effect_and_commit_leaves_neither(
     made: Any = Charge.objects.get()
     assert json.loads(again.body)["charge"] == made.pk
     assert IdempotencyKey.objects.get().attempts == 2
+
+
+def test_a_forked_process_has_a_ledger_of_its_own(database: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORK], cwd=ROOT, env=environment(database), check=False, timeout=60
+    )
+
+    assert done.returncode == 0
+    assert Charge.objects.count() == 2

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
+from django.core.management import call_command
 from django.db import connections, transaction
 from django.test import Client, RequestFactory, TestCase
 
@@ -224,3 +225,29 @@ def test_tests_of_users_just_work(database: str) -> None:
 
     assert (result.testsRun, result.errors, result.failures) == (2, [], [])
     assert IdempotencyKey.objects.count() == 0
+
+
+def test_a_flushed_database_knows_no_keys(send: Any, database: str) -> None:
+    send("/plain/", "k")
+    send("/plain/", "k")
+
+    call_command("flush", database=database, interactive=False, verbosity=0)
+
+    assert "Idempotent-Replayed" not in send("/plain/", "k")
+
+
+@pytest.mark.parametrize("database", ["postgres"], indirect=True)
+@pytest.mark.postgres
+def test_a_test_database_in_use_can_be_dropped(database: str, send: Any) -> None:
+    """As the test runner does after tests that commit."""
+    creation = connections[database].creation
+    name = connections[database].settings_dict["NAME"]
+    connections[database].close()
+    creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+    try:
+        assert send("/plain/", "k").status_code == 201
+        assert ledgers()._opened
+    finally:
+        creation.destroy_test_db(name, verbosity=0)
+
+    assert ledgers()._opened == {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import request_started, setting_changed
 from django.db import connections
 from django.db.backends.base.base import NO_DB_ALIAS
@@ -37,14 +38,14 @@ def connect(app: Any, ledgers: Ledgers) -> None:
 
     def before_transaction(**_: Any) -> None:
         """With ATOMIC_REQUESTS open before the transaction: inside it, SQLite may be locked."""
-        alias = preferences().database
-        connection = connections[alias]
-        if connection.settings_dict["ATOMIC_REQUESTS"] and not connection.in_atomic_block:
-            try:
+        try:
+            alias = preferences().database
+            connection = connections[alias]
+            if connection.settings_dict["ATOMIC_REQUESTS"] and not connection.in_atomic_block:
                 ledgers.of(alias)
-            except OnceKeyError as error:
-                # Requests without a key must not suffer; those with one are told.
-                log.warning("the ledger cannot be opened: %s", error)
+        except (ImproperlyConfigured, OnceKeyError) as error:
+            # Requests without a key must not suffer; those with one are told.
+            log.warning("the ledger cannot be opened: %s", error)
 
     setting_changed.connect(settings_changed, weak=False)
     post_migrate.connect(tables_changed, sender=app, weak=False)
