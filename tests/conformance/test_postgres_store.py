@@ -257,3 +257,30 @@ def test_an_owner_that_beats_again_is_not_forgotten(caller: Caller, place: Place
     caller.store.transact(lambda run: run("forget_owner", values), write=True)
     owners = caller.store.transact(lambda run: run("owners", {}), write=False)
     assert number in {row[0] for row in owners}
+
+
+def test_silence_counts_while_the_server_runs(caller: Caller, other: Connection) -> None:
+    """Nobody can beat while it is down: after a restart all have their lease before them."""
+    running = "extract(EPOCH FROM clock_timestamp() - pg_postmaster_start_time()) * 1000"
+    row = other.execute(
+        "SELECT oncekey_silence(1), oncekey_silence(oncekey_now() - 5), oncekey_silence(0), "
+        + running
+    ).fetchone()
+    assert row is not None
+    old, recent, retired, uptime = row
+    assert 5 <= recent <= old <= uptime + 1
+    assert retired is None
+
+
+def test_an_answer_is_on_disk_whatever_the_servers_default_is(
+    caller: Caller, other: Connection, place: Place
+) -> None:
+    other.execute("ALTER ROLE postgres SET synchronous_commit = off")
+    other.commit()
+    try:
+        connection = caller.store.connect()
+        assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
+        connection.close()
+    finally:
+        other.execute("ALTER ROLE postgres RESET synchronous_commit")
+        other.commit()

@@ -27,6 +27,8 @@ _DEFAULTS = {
 }
 _STATEMENT_TIMEOUT = 10_000
 _LOCK_TIMEOUT = 1_000
+# Limits of the server that a single request may be over: trying again would not help.
+_TOO_MUCH = "54"
 _MISSING = (errors.UndefinedTable, errors.UndefinedFunction, errors.UndefinedColumn)
 _UNWRITABLE = (errors.ReadOnlySqlTransaction, errors.InsufficientPrivilege)
 
@@ -85,6 +87,8 @@ def failure_of(error: psycopg.Error) -> StoreError | None:
     message = str(error).partition("\n")[0]
     if isinstance(error, _MISSING):
         return SchemaOutdated(f"PostgreSQL: {message}; run `oncekey migrate`")
+    if (error.sqlstate or "").startswith(_TOO_MUCH):
+        return None
     if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError, *_UNWRITABLE)):
         return StoreUnavailable(f"PostgreSQL: {message}")
     return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import logging
+import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -26,22 +27,27 @@ from oncekey.stores.requests import (
 if TYPE_CHECKING:
     from oncekey.stores.postgres.store import PostgresStore
 
-log = logging.getLogger("oncekey")
-
 _FIRST = Held(1)
 _GROUP = b"oncekey_group"
 _INT8, _BYTEA, _JSONB = 20, 17, 3802
 _TYPES = [_INT8, _INT8, _JSONB, _BYTEA, _JSONB, _BYTEA]
 _FORMATS = [pq.Format.BINARY if oid == _BYTEA else pq.Format.TEXT for oid in _TYPES]
+# A line that was quiet for longer may have been hung up.
+_IDLE_SECONDS = 1.0
+_LARGEST = 64 << 20
 # Somebody's open transaction is in the way; waiting longer would stop everybody else.
 _BLOCKED = (errors.LockNotAvailable, errors.DeadlockDetected)
 
 
 class PostgresSession:
-    def __init__(self, store: PostgresStore, connection: Connection) -> None:
+    def __init__(self, store: PostgresStore) -> None:
         self._store = store
+        self._attach(store.connect())
+
+    def _attach(self, connection: Connection) -> None:
         self._connection = connection
         self._cursor = connection.cursor(binary=True)
+        self._used_at = time.monotonic()
         try:
             self._backend = backend_of(connection)
             _checked(
@@ -53,8 +59,9 @@ class PostgresSession:
 
     def commit(self, requests: list[Request]) -> list[Answer]:
         try:
+            self._look_at_the_line()
             self._store.severed.end_all(self._connection)
-            return self._commit(requests)
+            return [answer for group in _groups_of(requests) for answer in self._commit(group)]
         except psycopg.Error as error:
             self._remember_if_cut()
             raise failure_of(error) or error from error
@@ -69,15 +76,27 @@ class PostgresSession:
     def close(self) -> None:
         self._connection.close()
 
+    def _look_at_the_line(self) -> None:
+        """A server that was restarted has hung up meanwhile; nothing is sent to it, so nothing is
+        in doubt, and nobody needs to hear of it."""
+        if time.monotonic() - self._used_at > _IDLE_SECONDS:
+            try:
+                # Twice: the first reads the server's last words, if it had any.
+                self._connection.pgconn.consume_input()
+                self._connection.pgconn.consume_input()
+            except psycopg.OperationalError:
+                self._connection.close()
+            if self._connection.closed:
+                self._attach(self._store.connect())
+        self._used_at = time.monotonic()
+
     def _commit(self, requests: list[Request]) -> list[Answer]:
         inserts = [request for request in requests if type(request) is Insert]
         settles = [request for request in requests if type(request) is Settle]
         try:
             left_out = self._write(inserts, settles)
-        except psycopg.Error as error:
-            if failure_of(error) and not isinstance(error, _BLOCKED):
-                raise
-            # One of the group is at fault, and nothing of it went in: find out which.
+        except _BLOCKED:
+            # By one of the group; nothing of it went in.
             return [self._alone(request) for request in requests]
         if not left_out and len(inserts) + len(settles) == len(requests):
             return [_FIRST if type(request) is Insert else True for request in requests]
@@ -134,11 +153,6 @@ class PostgresSession:
                 return drive(carry_out(request, setting), self._run)
         except _BLOCKED as error:
             return held_elsewhere(insert) if insert is not None else failure_of(error)
-        except psycopg.Error as error:
-            if failure_of(error):
-                raise
-            log.exception("a request to the store failed")
-            return StoreUnavailable(f"the store failed: {type(error).__name__}")
 
     def _run(self, name: str, values: dict[str, Any]) -> list[Any]:
         cursor = self._cursor.execute(QUERIES[name], values, prepare=True)
@@ -147,6 +161,19 @@ class PostgresSession:
     def _remember_if_cut(self) -> None:
         if self._connection.broken:
             self._store.severed.add(self._backend)
+
+
+def _groups_of(requests: list[Request]) -> Iterator[list[Request]]:
+    """All at once, unless the outcomes among them are too large for one statement."""
+    group: list[Request] = []
+    size = 0
+    for request in requests:
+        size += len(request.outcome.body) if type(request) is Settle else 0
+        if size > _LARGEST and group:
+            yield group
+            group, size = [], 0
+        group.append(request)
+    yield group
 
 
 def _checked(result: pq.abc.PGresult, connection: Connection) -> pq.abc.PGresult:

@@ -42,6 +42,10 @@ class PostgresStore(SqlStore):
         self._desk = self._new_desk()
         self._inherited: list[Any] = []
 
+    def connect(self) -> Connection:
+        """A connection for a writer."""
+        return self._database.connect()
+
     def revive(self, connection: Connection, dead: int) -> None:
         """Silent for so long that others have buried us: start a new life, one for all writers."""
         with self._reviving:
@@ -113,7 +117,7 @@ class PostgresStore(SqlStore):
         return silence is None or silence > self.lease
 
     def _session(self) -> PostgresSession:
-        return PostgresSession(self, self._database.connect())
+        return PostgresSession(self)
 
     def _floor_by(self, connection: Connection) -> int:
         return self._floor(connection.execute(QUERIES["retention"]).fetchall())
