@@ -52,7 +52,12 @@ class Claim:
         if transaction is not None:
             return await self._ledger.arun(self.settle_steps(outcome, transaction))
         settle = self._settle_of(outcome)
-        answer = await self._ledger.send(settle).future
+        try:
+            answer = await self._ledger.send(settle).future
+        except BaseException:
+            # On its way already: this claim is the store's business now.
+            self.end(None)
+            raise
         if answer is True:
             return self._settled(settle)
         self.end(None)
@@ -87,7 +92,7 @@ class Claim:
         settle = self._settle_of(outcome)
         try:
             done = yield inside(transaction, settle)
-        except StoreError:
+        except (StoreError, GeneratorExit):
             # The store keeps trying; this claim is its business now.
             self.end(None)
             raise
@@ -99,8 +104,10 @@ class Claim:
         return self._settled(settle, shared=not self.joined)
 
     def release_steps(self) -> Steps[None]:
-        done = yield Release(self.id, self.fence)
-        self.end(None)
+        try:
+            done = yield Release(self.id, self.fence)
+        finally:
+            self.end(None)
         if not done:
             raise ClaimLost
 

@@ -116,7 +116,12 @@ class Ledger:
         if transaction is None and not self.closed:
             # Most keys are new, and then there is nothing to decide.
             epoch, insert = self.cache.epoch(), self.insert_of(operation, digest)
-            answer = await self.send(insert).future
+            waiter = self.send(insert)
+            try:
+                answer = await waiter.future
+            except BaseException:
+                waiter.desert()
+                raise
             if type(answer) is Held:
                 return self.proceed(insert, answer.fence)
             if isinstance(answer, BaseException):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import threading
 from collections.abc import Callable, Generator
@@ -156,9 +157,7 @@ class Driver:
             case Within(transaction, request):
                 return self._store.ask_within(transaction, request)
             case _:
-                waiter = ThreadWaiter()
-                self._store.submit(step, waiter)
-                return waiter.wait()
+                return self._ask(step)
 
     async def _aanswer(self, step: Any) -> Any:
         match step:
@@ -170,7 +169,21 @@ class Driver:
             case Within(transaction, request):
                 return await self._store.aask_within(transaction, request)
             case _:
-                return await self.send(step).future
+                waiter = self.send(step)
+                try:
+                    return await waiter.future
+                except BaseException:
+                    waiter.desert()
+                    raise
+
+    def _ask(self, request: Request) -> Any:
+        waiter = ThreadWaiter()
+        try:
+            self._store.submit(request, waiter)
+            return waiter.wait()
+        except BaseException:
+            waiter.desert(functools.partial(self._orphan, request))
+            raise
 
     def send(self, request: Request) -> LoopWaiter:
         """One request to the store, from an event loop: its answer is the waiter's future."""

@@ -6,6 +6,7 @@ import _thread
 import asyncio
 from asyncio import get_running_loop
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from oncekey.core.ports import Waiter
@@ -14,18 +15,27 @@ from oncekey.core.ports import Waiter
 class ThreadWaiter:
     """Wakes one blocked thread. A bare lock is the cheapest thing that can do it."""
 
-    __slots__ = ("_answer", "_lock")
+    __slots__ = ("_answer", "_lock", "_orphan")
     loop = None
 
     def __init__(self) -> None:
         self._lock = _thread.allocate_lock()
         self._lock.acquire()
         self._answer: Any = None
+        self._orphan: Callable[[Any], None] | None = None
 
     def resolve(self, answer: Any) -> None:
         self._answer = answer
         if self._lock.locked():
             self._lock.release()
+        if self._orphan is not None:
+            self._orphan(answer)
+
+    def desert(self, orphan: Callable[[Any], None]) -> None:
+        """The thread was interrupted: `orphan` is told the answer, maybe twice."""
+        self._orphan = orphan
+        if self._answer is not None:
+            orphan(self._answer)
 
     def wait(self, timeout: float | None = None) -> Any:
         """The answer, or None when `timeout` seconds pass first."""
@@ -51,38 +61,69 @@ class LoopWaiter:
         else:
             self.orphan(answer)
 
+    def desert(self) -> None:
+        """The task was cancelled: an answer that has come, or is still to come, is nobody's."""
+        future, self.future = self.future, _LEFT
+        if future.done() and not future.cancelled():
+            self.orphan(future.result())
+
     def orphan(self, answer: Any) -> None:
         if self._orphan is not None:
             self._orphan(self._request, answer)
 
 
+class _Left:
+    """Stands where the future was that nobody waits for."""
+
+    def done(self) -> bool:
+        return True
+
+
+_LEFT: Any = _Left()
+
+
 def deliver(answers: Iterable[tuple[Waiter, Any]]) -> None:
     """Hand a group of answers over, waking each event loop once."""
-    loops: dict[Any, list[tuple[Waiter, Any]]] = {}
-    last, batch = None, []
+    loops: dict[Any, _Batch] = {}
+    last, batch = None, _Batch()
     for pair in answers:
         loop = pair[0].loop
         if loop is None:
             pair[0].resolve(pair[1])
             continue
         if loop is not last:
-            last, batch = loop, loops.setdefault(loop, [])
+            last, batch = loop, loops.setdefault(loop, _Batch())
         batch.append(pair)
     for loop, batch in loops.items():
         try:
             loop.call_soon_threadsafe(_resolve_all, batch)
         except RuntimeError:
             # The loop was closed under its waiters; nobody is left to run what they claimed.
-            _resolve_orphans(batch)
+            _resolve_orphans(batch.emptied())
 
 
-def _resolve_all(batch: list[tuple[Waiter, Any]]) -> None:
-    for waiter, answer in batch:
+class _Batch(list[tuple[Waiter, Any]]):
+    """Answers on their way to one loop; not lost when it is closed before it runs."""
+
+    def emptied(self) -> list[tuple[Waiter, Any]]:
+        pairs = self[:]
+        self.clear()
+        return pairs
+
+    def __del__(self) -> None:
+        if self:
+            # Here any lock may be held by the code that was interrupted for this; a thread waits.
+            with suppress(RuntimeError):
+                _thread.start_new_thread(_resolve_orphans, (self[:],))
+
+
+def _resolve_all(batch: _Batch) -> None:
+    for waiter, answer in batch.emptied():
         waiter.resolve(answer)
 
 
-def _resolve_orphans(batch: list[tuple[Waiter, Any]]) -> None:
-    for waiter, answer in batch:
+def _resolve_orphans(pairs: list[tuple[Waiter, Any]]) -> None:
+    for waiter, answer in pairs:
         orphan = getattr(waiter, "orphan", None)
         if orphan is not None:
             orphan(answer)
