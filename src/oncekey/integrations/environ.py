@@ -22,7 +22,7 @@ _NAMES = {
     "HTTP_COOKIE": b"cookie",
 }
 # Part of the body never came: there is nobody left to read an explanation.
-_INCOMPLETE = Response(400, ((b"content-length", b"0"),), b"")
+_INCOMPLETE = Response(400, ((b"content-type", b"text/plain"), (b"content-length", b"0")), b"")
 
 
 def lines_in(environ: Environ) -> Lines:
