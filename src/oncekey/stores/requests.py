@@ -86,11 +86,16 @@ def found_of(row: Row, setting: Setting) -> Found:
     return Found(record, setting.is_gone(row))
 
 
-def seen(insert_id: int, answer: Answer) -> Answer:
-    """A claim with our own number is ours: the commit we were unsure of went through."""
-    if isinstance(answer, Found):
-        return Held(answer.record.fence) if answer.record.id == insert_id else answer
-    return Gone()
+def seen(insert_id: int, owner: int, answer: Answer) -> Answer:
+    """An open claim with our number and owner is ours: the commit we were unsure of went through.
+
+    The number alone says nothing: another process may draw it in the same millisecond.
+    """
+    if not isinstance(answer, Found):
+        return Gone()
+    record = answer.record
+    ours = record.id == insert_id and record.owner == owner and record.outcome is None
+    return Held(record.fence) if ours else answer
 
 
 def insert_of(request: Request) -> Insert | None:
@@ -159,7 +164,8 @@ def _insert(insert: Insert, setting: Setting) -> Steps:
     )
     if rows:
         return Held(1)
-    return seen(insert.id, (yield from find(setting, digest=insert.digest)))
+    found = yield from find(setting, digest=insert.digest)
+    return seen(insert.id, setting.owner, found)
 
 
 def _replace(replace: Replace, setting: Setting) -> Steps:

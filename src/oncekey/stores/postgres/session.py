@@ -109,7 +109,7 @@ class PostgresSession:
     def _answer(self, request: Request, missed: bool, found: dict[bytes, Found]) -> Answer:
         match request:
             case Insert(number, digest):
-                return seen(number, found.get(digest)) if missed else _FIRST
+                return seen(number, self._store.owner, found.get(digest)) if missed else _FIRST
             case Settle() if not missed:
                 return True
         return self._alone(request)

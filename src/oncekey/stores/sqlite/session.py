@@ -35,10 +35,17 @@ class SqliteSession:
         settles = [request for request in requests if type(request) is Settle]
         try:
             with self._locks.gate():
+                self._store.keep_alive(self._connection)
+                owner = self._store.owner
                 whole = self._spread(inserts, settles)
-                if whole and len(inserts) + len(settles) == len(requests):
-                    return [_FIRST if type(request) is Insert else True for request in requests]
-                others = self._carry_out_others(requests)
+                plain = whole and len(inserts) + len(settles) == len(requests)
+                others = None if plain else self._carry_out_others(requests)
+                # Stopped in the middle: nobody else has looked yet, so there is still time to beat.
+                self._store.keep_alive(self._connection)
+            if owner != self._store.owner:
+                raise StoreUnavailable("this process stood still and was given up meanwhile")
+            if others is None:
+                return [_FIRST if type(request) is Insert else True for request in requests]
             return [
                 self._look_again(request, whole) if type(request) in _GROUPED else next(others)
                 for request in requests
@@ -90,7 +97,8 @@ class SqliteSession:
             case Insert(number, digest):
                 if whole:
                     return _FIRST
-                return seen(number, self._drive(find(self._store.setting(), digest=digest)))
+                found = self._drive(find(self._store.setting(), digest=digest))
+                return seen(number, self._store.owner, found)
             case Settle():
                 return True if whole else self._drive(settled(request))
             case _:

@@ -40,27 +40,25 @@ class SqliteStore(SqlStore):
 
     def register(self, connection: sqlite3.Connection) -> None:
         """A row for this process and boot; its number stands in every claim."""
+        self._beaten_at = self._clock.steady()
         values = {
             "name": self.locks.name,
             "boot": self._boot,
-            "steady": self._clock.steady(),
+            "steady": self._beaten_at,
             "now": self._clock.now(),
             "floor": self._floor_by(connection),
         }
         self.owner = int(connection.execute(QUERIES["register"], values).fetchone()[0])
 
     def beat(self, connection: sqlite3.Connection) -> None:
-        values = {
-            "owner": self.owner,
-            "steady": self._clock.steady(),
-            "floor": self._floor_by(connection),
-        }
         with self.locks.gate():
-            if not connection.execute(QUERIES["beat"], values).fetchall():
-                # Silent for so long that others have buried us: start a new life.
-                self.locks.rename()
-                self.register(connection)
+            self._beat_now(connection)
         self._desk.rest()
+
+    def keep_alive(self, connection: sqlite3.Connection) -> None:
+        """Inside the gate, around a claim: a process that stood still must not look dead there."""
+        if self._clock.steady() - self._beaten_at > self.lease // 2:
+            self._beat_now(connection)
 
     def transact(self, work: Callable[[Run], Any], *, write: bool, durable: bool = False) -> Any:
         try:
@@ -86,6 +84,16 @@ class SqliteStore(SqlStore):
         # Kept, so that nothing closes what the parent still uses.
         self._inherited.append(self._desk)
         self._desk = Desk(lambda: connect(self.path))
+
+    def _beat_now(self, connection: sqlite3.Connection) -> None:
+        steady = self._clock.steady()
+        values = {"owner": self.owner, "steady": steady, "floor": self._floor_by(connection)}
+        if connection.execute(QUERIES["beat"], values).fetchall():
+            self._beaten_at = steady
+        else:
+            # Silent for so long that others have buried us: start a new life.
+            self.locks.rename()
+            self.register(connection)
 
     # -- lives ---------------------------------------------------------------------------
 

@@ -132,7 +132,7 @@ BEGIN
             FROM jsonb_array_elements(p_claims) WITH ORDINALITY AS e (r, n)
             WHERE NOT EXISTS (
                 SELECT 1 FROM oncekey_claims AS c
-                WHERE c.id = (r ->> 0)::BIGINT AND c.fence = 1
+                WHERE c.id = (r ->> 0)::BIGINT AND c.owner = p_owner AND c.fence = 1
                     AND c.digest = substring(p_digests FROM 32 * n::INTEGER - 31 FOR 16)
             )
         );
