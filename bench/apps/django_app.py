@@ -45,7 +45,7 @@ def _guard_settings() -> dict[str, Any]:
                 "IDEMPOTENCY_KEY": {"CONFLICT_STATUS_CODE": None},
             }
         case "oncekey-sqlite" | "oncekey-postgres":
-            return {"INSTALLED_APPS": ["oncekey.integrations.django"]}
+            return {"INSTALLED_APPS": ["oncekey.django"]}
         case _:
             return {}
 
@@ -89,7 +89,7 @@ def count(_: HttpRequest) -> HttpResponse:
 def _decorated(view: Any) -> Any:
     if not GUARD.startswith("oncekey"):
         return view
-    from oncekey.integrations.django import idempotent
+    from oncekey.django import idempotent
 
     return idempotent(view)
 
