@@ -90,3 +90,13 @@ async def test_a_handler_that_rolls_back_is_run_again(page: Any) -> None:
     # Not a 409: the claim does not outlive the rollback.
     assert [answer.status_code for answer in answers] == [500, 500]
     assert orders("nothing") == 0
+
+
+@pytest.mark.anyio
+async def test_what_is_rolled_back_is_run_again_whatever_is_answered(page: Any) -> None:
+    request = {"json": {"item": "too much"}, "headers": {"Idempotency-Key": "much-1"}}
+    async with client_of(page.app) as client:
+        answers = [await client.post("/orders", **request) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [422, 422]
+    assert [answer.headers.get("idempotent-replayed") for answer in answers] == [None, None]
+    assert orders("too much") == 0

@@ -83,6 +83,11 @@ class Claim:
             self._ledger.forget(Abandon(self.id, self.fence))
             self.end(None)
 
+    def take_back(self) -> None:
+        """Release what went into a transaction that was rolled back. Does not wait."""
+        if self.joined:
+            self._ledger.forget(Release(self.id, self.fence))
+
     def conclude_steps(self, outcome: Outcome, server_errors: bool) -> Steps[bool]:
         final = is_final(outcome, server_errors=server_errors)
         yield from self.settle_steps(outcome, None) if final else self.release_steps()

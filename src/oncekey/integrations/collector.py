@@ -185,6 +185,7 @@ class Collector:
         """Settle or release. False when the client has been given another answer instead."""
         claim = self._claim
         if claim.concluded and (final or not claim.joined):
+            claim.take_back()
             return True
         try:
             if final:

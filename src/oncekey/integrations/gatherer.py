@@ -169,6 +169,7 @@ class Gatherer:
         """Settle or release. False when there is a replacement now."""
         claim = self._claim
         if claim.concluded and (final or not claim.joined):
+            claim.take_back()
             return True
         try:
             if final:
