@@ -45,7 +45,11 @@ _CLOSING_PAUSE = 0.01
 
 
 class Ledger:
-    """One per process and store. Every verb is blocking; with an `a` in front it is async."""
+    """One per process and store. Every verb is blocking; with an `a` in front it is async.
+
+    `cache_bytes` bounds what is kept in memory for replays, `sweep_interval` is in seconds, 0 for
+    never; `observer` is told of events.
+    """
 
     def __init__(
         self,
@@ -92,7 +96,7 @@ class Ledger:
         recover: Recover | None = None,
         transaction: Any = None,
     ) -> Decision:
-        """Claim the operation, or learn what became of it. `wait` attaches to one in flight."""
+        """Claim the operation, or learn what became of it; `wait` is for one that is in flight."""
         digest = operation.ref.digest
         known = self.recall(operation, digest)
         if known is not None:
@@ -158,7 +162,7 @@ class Ledger:
     async def aonce(
         self, key: str, function: Callable[..., Any], *args: Any, **options: Any
     ) -> Any:
-        """`once` for async code; `function` may be of either colour."""
+        """`once` for async code; `function` may be plain or async."""
         return await self.arun(Once(**options).steps(self, key, function, args, {}))
 
     # -- administration ------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""One source for two colours: verbs are steps, driven by a thread or by an event loop."""
+"""One source for blocking and async calls: verbs are steps, driven by a thread or by a loop."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def inside(transaction: Any, request: Request) -> Request | Within:
 
 
 class Call(NamedTuple):
-    """Call back into the application; the function may be of either colour."""
+    """Call back into the application; only a loop can drive a function that is async."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
 
 
 class Nap(NamedTuple):
-    """Wait until the digest is concluded in this process, `seconds` at most."""
+    """Wait until the claim of that digest is concluded in this process, `seconds` at most."""
 
     digest: bytes
     seconds: float
@@ -63,7 +63,7 @@ class Pauses:
 
 
 class Watchers:
-    """Who waits for a claim that is held in this process."""
+    """Who waits for a claim to be concluded in this process."""
 
     def __init__(self) -> None:
         self._waiters: dict[bytes, list[ThreadWaiter | LoopWaiter]] = {}

@@ -1,4 +1,4 @@
-"""One answer, two colours: threads block on it, loops await it. Groups are delivered at once."""
+"""Waiting for an answer: threads block on it, loops await it. Groups are delivered at once."""
 
 from __future__ import annotations
 
