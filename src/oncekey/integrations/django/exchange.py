@@ -16,20 +16,15 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
 from oncekey.core.model import Headers, Kind, Outcome
-from oncekey.integrations.environ import lines_in, read
+from oncekey.integrations.environ import read
 from oncekey.wire.body import Body
 from oncekey.wire.exchange import Request, endpoint_of, outcome_of
-from oncekey.wire.headers import Lines, key_in
+from oncekey.wire.headers import Lines
 from oncekey.wire.problem import Response, problem
 from oncekey.wire.rule import Rule
 
 _CHUNK = 64 << 10
 _CAPTURED = "_oncekey_body"
-
-
-def key_of(request: Any, rule: Rule) -> str | Response | None:
-    """The key of a request, nothing, or the answer that refuses it."""
-    return key_in(lines_in(request.META).keys, rule)
 
 
 def request_of(request: Any, lines: Lines, body: Body) -> Request:

@@ -8,11 +8,14 @@ from asgiref.sync import async_to_sync, iscoroutinefunction
 from django.conf import settings
 
 from oncekey.integrations.django.preferences import preferences
-from oncekey.integrations.environ import lines_in
+from oncekey.wire.headers import Lines
 from oncekey.wire.identity import Identity, namespace_for, namespace_of_credentials
 
+# The names of session cookies that count among the credentials anyway.
+_KNOWN = ("sessionid", "session")
 
-def namespace_of_request(request: Any) -> str:
+
+def namespace_of_request(request: Any, lines: Lines) -> str:
     """Blocking: finding out who calls may ask the database."""
     function = preferences().organization
     if function is not None:
@@ -27,11 +30,11 @@ def namespace_of_request(request: Any) -> str:
     user = getattr(request, "user", None)
     if user is not None and user.is_authenticated and getattr(user, "pk", None) is not None:
         return namespace_for(Identity(f"user:{user.pk}"))
-    return namespace_of_credentials(_credentials_of(request))
+    return namespace_of_credentials(_credentials_of(request, lines))
 
 
-def _credentials_of(request: Any) -> list[bytes]:
-    """What a caller proves itself with; the project names the cookie of its sessions."""
-    found = [*lines_in({**request.META, "HTTP_COOKIE": ""}).credentials]
-    session = request.COOKIES.get(settings.SESSION_COOKIE_NAME)
-    return [*found, session.encode("utf-8", "surrogateescape")] if session else found
+def _credentials_of(request: Any, lines: Lines) -> list[bytes]:
+    """What a caller proves itself with; a project may give the cookie of its sessions a name."""
+    name = settings.SESSION_COOKIE_NAME
+    session = request.COOKIES.get(name) if name not in _KNOWN else None
+    return [*lines.credentials, session.encode("utf-8")] if session else lines.credentials

@@ -35,14 +35,17 @@ class Ledgers:
 
     def __init__(self, open_ledger: Callable[..., Ledger]) -> None:
         self._open_ledger = open_ledger
+        self._inherited: list[Any] = []
         self._start()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget_parent)
 
     def of(self, alias: str) -> Ledger:
         """The ledger a request uses now: inside its transaction if it is in one, else durable."""
         connection = connections[alias]
         if is_in_memory(connection) or is_in_test(connection):
             return self._inside_of(alias)
-        durable = self.durable(alias)
+        durable = self._durable(alias, connection)
         if not connection.in_atomic_block:
             return durable
         inside = self._inside_of(alias)
@@ -52,9 +55,9 @@ class Ledgers:
 
     def durable(self, alias: str) -> Ledger:
         """The ledger with connections of its own, whose claims are on disk before anything runs."""
-        if self._pid != os.getpid():
-            self._start()
-        connection = connections[alias]
+        return self._durable(alias, connections[alias])
+
+    def _durable(self, alias: str, connection: Any) -> Ledger:
         opened = self._opened.get(alias)
         if opened is not None and opened.address == address_of(connection):
             return opened.ledger
@@ -69,8 +72,6 @@ class Ledgers:
 
     def close(self, alias: str | None = None) -> None:
         """Let go of connections and of what is remembered; the next use opens anew."""
-        if self._pid != os.getpid():
-            return
         with self._lock:
             for name in [alias] if alias else {*self._opened, *self._inside}:
                 self._inside.pop(name, None)
@@ -78,8 +79,12 @@ class Ledgers:
                 if opened is not None:
                     opened.ledger.close(grace=0)
 
+    def _forget_parent(self) -> None:
+        # Kept, so that nothing closes what the parent still uses.
+        self._inherited.append(self._opened)
+        self._start()
+
     def _start(self) -> None:
-        self._pid = os.getpid()
         self._lock = threading.Lock()
         self._opened: dict[str, _Opened] = {}
         self._inside: dict[str, Ledger] = {}
@@ -105,8 +110,6 @@ class Ledgers:
         return ledger
 
     def _inside_of(self, alias: str) -> Ledger:
-        if self._pid != os.getpid():
-            self._start()
         ledger = self._inside.get(alias)
         if ledger is None:
             dialect_of(connections[alias])

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from oncekey.core.errors import ConfigurationError
-from oncekey.integrations.django.exchange import django_response
+from oncekey.integrations.django.exchange import django_response, forget_body
 from oncekey.integrations.django.protection import Protection
 from oncekey.integrations.django.rest import finished, was_refused
 
@@ -36,16 +36,24 @@ class IdempotentMixin:
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         handler: Any = super()
         if hasattr(handler, "initial"):
-            # Whatever authenticates may read the body; it is read here first, for all of them.
-            refused = self._protection.prepare(request)
-            if refused is not None:
-                return django_response(refused)
-            return handler.dispatch(request, *args, **kwargs)
+            return self._dispatch_rest(handler.dispatch, request, *args, **kwargs)
         call = self._protection.call
         if getattr(self, "view_is_async", False):
             self._protection.check_async()
             call = self._protection.acall
         return call(request, lambda: handler.dispatch(request, *args, **kwargs))
+
+    def _dispatch_rest(self, dispatch: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        """Whatever authenticates may read the body; it is read here first, for all of them."""
+        refused = self._protection.prepare(request)
+        if refused is not None:
+            return django_response(refused)
+        response = None
+        try:
+            response = dispatch(request, *args, **kwargs)
+            return response
+        finally:
+            forget_body(request, response)
 
     def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
         """Authenticate, permit, throttle; REST framework looks the handler up after that."""

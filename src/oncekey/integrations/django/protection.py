@@ -7,12 +7,13 @@ from typing import Any
 
 from oncekey.core.errors import ConfigurationError
 from oncekey.integrations.django import background
-from oncekey.integrations.django.exchange import capture, django_response, forget_body, key_of
+from oncekey.integrations.django.exchange import capture, django_response, forget_body
 from oncekey.integrations.django.preferences import Preferences, preferences
 from oncekey.integrations.django.settling import Exchange
 from oncekey.integrations.django.steps import adrive, drive
-from oncekey.integrations.environ import CLAIM
+from oncekey.integrations.environ import CLAIM, lines_in
 from oncekey.wire.body import Body
+from oncekey.wire.headers import key_in
 from oncekey.wire.problem import Response
 from oncekey.wire.rule import Rule, rule_of
 
@@ -70,7 +71,9 @@ class Protection:
     def prepare(self, request: Any) -> Response | None:
         """Read the body of a request with a key before somebody else does; answers why not."""
         rule = self.rule
-        if request.method not in rule.methods or not isinstance(key_of(request, rule), str):
+        if request.method not in rule.methods:
+            return None
+        if not isinstance(key_in(lines_in(request.META).keys, rule), str):
             return None
         body = capture(request, rule)
         return None if isinstance(body, Body) else body
@@ -82,13 +85,16 @@ class Protection:
         # A request is protected once, by whoever comes first.
         if request.method not in rule.methods or CLAIM in http.META:
             return None
-        key = key_of(request, rule)
+        lines = lines_in(http.META)
+        key = key_in(lines.keys, rule)
         if not isinstance(key, str):
             return key
         body = capture(http, rule)
         if not isinstance(body, Body):
             return body
-        return Exchange(request, http, rule, key, body, atomic=self._atomic, blocking=blocking)
+        return Exchange(
+            request, http, rule, lines, key, body, atomic=self._atomic, blocking=blocking
+        )
 
 
 async def _arun(exchange: Exchange, view: Callable[[], Any]) -> Any:

@@ -38,11 +38,12 @@ from oncekey.integrations.django.identity import namespace_of_request
 from oncekey.integrations.django.ledgers import is_inside, ledgers
 from oncekey.integrations.django.preferences import preferences
 from oncekey.integrations.django.steps import Run, Steps, Work, attach, begin, release, settle
-from oncekey.integrations.environ import CLAIM, lines_in
+from oncekey.integrations.environ import CLAIM
 from oncekey.integrations.gatherer import Gatherer
 from oncekey.wire.answer import WINNER_WAIT, first_marks
 from oncekey.wire.body import Body
 from oncekey.wire.exchange import operation_of, replay_of, response_of, terminal_outcome
+from oncekey.wire.headers import Lines
 from oncekey.wire.problem import Response, problem, problem_of, ran_but_not_stored
 from oncekey.wire.rule import Rule
 
@@ -62,6 +63,7 @@ class Exchange:
         request: Any,
         http: Any,
         rule: Rule,
+        lines: Lines,
         key: str,
         body: Body,
         *,
@@ -71,6 +73,7 @@ class Exchange:
         self.http = http
         self._request = request
         self._rule = rule
+        self._lines = lines
         self._key = key
         self._body = body
         self._atomic = atomic
@@ -99,13 +102,12 @@ class Exchange:
         self._ledger = ledgers().of(alias)
         # Async code has no transactions: there, claim and outcome are written one by one.
         self._shares = self._blocking and (self._atomic or is_atomic(self._connection))
-        lines = lines_in(self.http.META)
         return operation_of(
-            request_of(self.http, lines, self._body),
+            request_of(self.http, self._lines, self._body),
             self._key,
             self._rule,
-            Scope(namespace_of_request(self._request), endpoint_of_request(self.http)),
-            lines.request_id,
+            Scope(namespace_of_request(self._request, self._lines), endpoint_of_request(self.http)),
+            self._lines.request_id,
         )
 
     def _without_ledger(self, error: StoreError | LedgerClosed) -> Steps[Any]:
