@@ -198,8 +198,11 @@ def test_an_outcome_whose_claim_is_locked_for_long_fails_alone(
     assert caller.ask(caller.settle(locked)) is True
 
 
-def test_keys_claimed_in_opposite_orders_never_lock_in_a_circle(place: Place) -> None:
+def test_keys_claimed_in_opposite_orders_never_lock_in_a_circle(
+    place: Place, postgres: PostgresServer
+) -> None:
     callers = [place.open(), place.open()]
+    said_before = len(postgres.log)
     rounds = [
         [[caller.insert(f"{number}-{key}") for key in range(40)] for number in range(15)]
         for caller in callers
@@ -213,6 +216,8 @@ def test_keys_claimed_in_opposite_orders_never_lock_in_a_circle(place: Place) ->
 
     assert sum(each.count(Held(1)) for each in answers) == 15 * 40
     assert {type(answer) for each in answers for answer in each} <= {Held, Found}
+    # Neither a circle nor a wait that was given up for one.
+    assert "ERROR" not in postgres.log[said_before:]
 
 
 # -- owners --------------------------------------------------------------------------------------
@@ -230,6 +235,16 @@ def test_an_owner_that_was_buried_starts_a_new_life_with_its_next_claim(
     found = [second.ask(second.insert(f"k-{number}")) for number in range(50)]
     assert not any(each.lapsed for each in found)
     assert len({each.record.owner for each in found}) == 1
+
+
+def test_all_writers_of_a_process_share_its_new_life(caller: Caller, place: Place) -> None:
+    dead = caller.store.owner
+    with psycopg.connect(place.url, autocommit=True) as connection:
+        caller.store.revive(connection, dead)
+        alive = caller.store.owner
+        caller.store.revive(connection, dead)
+    assert alive != dead
+    assert caller.store.owner == alive
 
 
 @pytest.mark.parametrize("way", ["claim", "takeover"])

@@ -77,6 +77,11 @@ def test_a_claim_that_did_go_through_is_known_again(caller: Caller) -> None:
     assert caller.ask(first) == Held(1)
 
 
+def test_a_claim_of_ours_that_is_settled_is_not_ours_again(caller: Caller) -> None:
+    first = settled(caller, "k")
+    assert caller.ask(first).record.outcome == DONE
+
+
 def test_a_number_somebody_else_has_drawn_is_refused(caller: Caller) -> None:
     first = held(caller, "k")
     assert caller.ask(caller.insert("other")._replace(id=first.id)) == Gone()

@@ -94,7 +94,8 @@ class MemoryStore:
     def _insert(self, insert: Insert) -> Held | Found | Gone:
         record = self._by_digest.get(insert.digest)
         if record is not None:
-            return Held(record.fence) if record.id == insert.id else self._found(record)
+            ours = record.id == insert.id and record.owner == _OWNER and record.outcome is None
+            return Held(record.fence) if ours else self._found(record)
         if insert.id in self._digests:
             return Gone()
         operation = insert.operation

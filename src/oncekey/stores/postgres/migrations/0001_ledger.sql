@@ -134,6 +134,7 @@ BEGIN
                 SELECT 1 FROM oncekey_claims AS c
                 WHERE c.id = (r ->> 0)::BIGINT AND c.owner = p_owner AND c.fence = 1
                     AND c.digest = substring(p_digests FROM 32 * n::INTEGER - 31 FOR 16)
+                    AND NOT EXISTS (SELECT 1 FROM oncekey_outcomes AS o WHERE o.id = c.id)
             )
         );
     END IF;
