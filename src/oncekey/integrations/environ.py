@@ -21,8 +21,6 @@ _NAMES = {
     "HTTP_X_API_KEY": b"x-api-key",
     "HTTP_COOKIE": b"cookie",
 }
-# Part of the body never came: there is nobody left to read an explanation.
-_INCOMPLETE = Response(400, ((b"content-type", b"text/plain"), (b"content-length", b"0")), b"")
 
 
 def lines_in(environ: Environ) -> Lines:
@@ -57,7 +55,7 @@ def read(environ: Environ, content_type: bytes, limit: int) -> Body | Response:
     body = Body(content_type, limit)
     given = environ.get("CONTENT_LENGTH") or ""
     if given and not given.isdecimal():
-        return _INCOMPLETE
+        return problem("request-incomplete")
     length = int(given) if given else None
     if length is None and not environ.get("wsgi.input_terminated"):
         length = 0
@@ -66,7 +64,7 @@ def read(environ: Environ, content_type: bytes, limit: int) -> Body | Response:
         return problem("request-too-large")
     if body.size < (length or 0):
         body.close()
-        return _INCOMPLETE
+        return problem("request-incomplete")
     _put_back(environ, body)
     return body
 
