@@ -4,9 +4,12 @@ import io
 from typing import Any
 
 import pytest
-from django.test import Client, override_settings
+from django.test import Client, RequestFactory, override_settings
 
+from oncekey import ConfigurationError
+from oncekey.django import idempotent
 from tests.django.project.models import Charge
+from tests.django.project.views import bare
 
 pytestmark = pytest.mark.parametrize("database", ["default"], indirect=True)
 KEY = {"Idempotency-Key": "k"}
@@ -49,6 +52,24 @@ def test_forged_forms_are_refused_before_the_key_is_looked_at(database: str) -> 
 
     assert client.post("/checked-form/", {"amount": "3"}, headers=KEY).status_code == 403
     assert Charge.objects.count() == 0
+
+
+def test_a_body_that_somebody_took_away_is_not_taken_for_an_empty_one(database: str) -> None:
+    request = RequestFactory().post("/x/", {"amount": 1}, "application/json", headers=KEY)
+    request.read()
+
+    with pytest.raises(ConfigurationError, match="read before its view was called"):
+        idempotent(bare)(request)
+
+
+def test_a_body_that_was_read_by_its_name_is_compared(database: str) -> None:
+    statuses = []
+    for amount in (1, 1, 2):
+        request = RequestFactory().post("/x/", {"amount": amount}, "application/json", headers=KEY)
+        assert request.body
+        statuses.append(idempotent(bare)(request).status_code)
+
+    assert statuses == [201, 201, 422]
 
 
 @override_settings(IDEMPOTENCY_MAX_REQUEST_BODY=10)

@@ -205,6 +205,15 @@ class UsersTests(TestCase):
     def test_two(self) -> None:
         self.check()
 
+    async def test_three(self) -> None:
+        for number in range(2):
+            answer = await self.async_client.post("/awaited/", headers={"Idempotency-Key": "k"})
+            assert answer.status_code == 201
+            assert ("Idempotent-Replayed" in answer) is bool(number)
+
+    async def test_four(self) -> None:
+        await self.test_three()
+
     def check(self) -> None:
         for path in ("/whole/", "/exactly-once/", "/durable/"):
             first, again = self.post(path), self.post(path)
@@ -223,7 +232,7 @@ def test_tests_of_users_just_work(database: str) -> None:
 
     unittest.defaultTestLoader.loadTestsFromTestCase(UsersTests).run(result)
 
-    assert (result.testsRun, result.errors, result.failures) == (2, [], [])
+    assert (result.testsRun, result.errors, result.failures) == (4, [], [])
     assert IdempotencyKey.objects.count() == 0
 
 

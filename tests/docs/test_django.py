@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from oncekey.integrations.django import checks
 from oncekey.integrations.django.preferences import DEFAULTS
 from tests.fixtures.pages import DOCS
 
@@ -65,6 +66,14 @@ def test_every_command_is_one_that_there_is() -> None:
         "cleanup_idempotency_keys",
         "cleanup_idempotency_keys",
     ]
+
+
+def test_every_check_is_on_the_page() -> None:
+    source = Path(checks.__file__).read_text()
+
+    assert re.findall(r"(?m)^\| `(oncekey\.\w+)`", PAGE) == sorted(
+        re.findall(r'id="(oncekey\.\w+)"', source)
+    )
 
 
 def test_every_setting_is_on_the_page_with_its_default() -> None:

@@ -61,7 +61,7 @@ def _called(view: Any, request: Any, args: tuple[Any, ...], kwargs: dict[str, An
 def _request_in(args: tuple[Any, ...]) -> Any:
     """The request is the first argument of a function and the second of a method."""
     for each in args[:2]:
-        if isinstance(each, HttpRequest) or view_of(each) is not None:
+        if isinstance(each, HttpRequest) or hasattr(each, "_request"):
             return each
     raise ConfigurationError("@idempotent is for views: functions or methods that take a request")
 

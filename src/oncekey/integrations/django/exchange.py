@@ -15,6 +15,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
+from oncekey.core.errors import ConfigurationError
 from oncekey.core.model import Headers, Kind, Outcome
 from oncekey.integrations.environ import read
 from oncekey.wire.body import Body
@@ -25,6 +26,7 @@ from oncekey.wire.rule import Rule
 
 _CHUNK = 64 << 10
 _CAPTURED = "_oncekey_body"
+_FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
 
 
 def request_of(request: Any, lines: Lines, body: Body) -> Request:
@@ -55,6 +57,7 @@ def _read(request: Any, limit: int) -> Body | Response:
     if hasattr(request, "_body"):
         return _fed(Body(content_type, limit), [request._body])
     if request._read_started:
+        # Two forms compare by their fields, whatever bytes they came in.
         return _fed(Body(b"", limit), _form_of(request))
     if "wsgi.input" in request.META:
         body = read(request.META, content_type, limit)
@@ -76,6 +79,11 @@ def _fed(body: Body, chunks: Iterable[bytes]) -> Body | Response:
 
 def _form_of(request: Any) -> Iterator[bytes]:
     """A form whose bytes are gone, because somebody before us parsed it."""
+    if request.content_type not in _FORMS or not hasattr(request, "_post"):
+        raise ConfigurationError(
+            "the request's body was read before its view was called, so that it cannot be compared "
+            "with that of a retry; read request.body instead, or use IdempotentMixin"
+        )
     yield json.dumps(sorted(request.POST.lists())).encode()
     for name, files in sorted(request.FILES.lists()):
         for file in files:
