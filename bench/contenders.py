@@ -77,8 +77,7 @@ def _bare(framework: str) -> Contender:
 
 
 def _oncekey(framework: str, store: str, *, quick: bool = False, **more: object) -> Contender:
-    integration = "django" if framework == "django" else "asgi"
-    module = f"oncekey.integrations.{integration}"
+    module = "oncekey.django" if framework == "django" else "oncekey.asgi"
     return Contender(framework, "oncekey", store, module, quick=quick, **more)  # type: ignore[arg-type]
 
 

@@ -45,7 +45,10 @@ def _guard_settings() -> dict[str, Any]:
                 "IDEMPOTENCY_KEY": {"CONFLICT_STATUS_CODE": None},
             }
         case "oncekey-sqlite" | "oncekey-postgres":
-            return {"INSTALLED_APPS": ["oncekey.django"]}
+            return {
+                "INSTALLED_APPS": ["oncekey.django"],
+                "MIDDLEWARE": ["oncekey.django.IdempotencyMiddleware"],
+            }
         case _:
             return {}
 
@@ -86,17 +89,9 @@ def count(_: HttpRequest) -> HttpResponse:
     return HttpResponse(runs(), content_type="application/json")
 
 
-def _decorated(view: Any) -> Any:
-    if not GUARD.startswith("oncekey"):
-        return view
-    from oncekey.django import idempotent
-
-    return idempotent(view)
-
-
 urlpatterns = [
-    path("orders", _decorated(orders)),
-    path("slow", _decorated(slow)),
+    path("orders", orders),
+    path("slow", slow),
     path("runs", count),
 ]
 

@@ -37,7 +37,7 @@ def _redis() -> Any:
 
 def _oncekey(app: ASGIApp, url: str, **options: Any) -> ASGIApp:
     import oncekey
-    from oncekey.integrations.asgi import IdempotencyMiddleware
+    from oncekey.asgi import IdempotencyMiddleware
 
     return IdempotencyMiddleware(app, ledger=oncekey.open(url), **options)
 
