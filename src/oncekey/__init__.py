@@ -25,6 +25,7 @@ from oncekey.core.errors import (
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Kind, Operation, Outcome, Record, Ref, State
 from oncekey.core.once import once
+from oncekey.core.ports import Query
 from oncekey.core.recovery import CannotTell, DidNotHappen
 from oncekey.core.scope import Scope, namespace_of
 from oncekey.wire.fingerprint import Fingerprint
@@ -56,6 +57,7 @@ __all__ = [
     "OutcomeNotKept",
     "OutcomeUnknown",
     "Proceed",
+    "Query",
     "Record",
     "Ref",
     "Replay",

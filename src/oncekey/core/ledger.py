@@ -157,13 +157,13 @@ class Ledger:
 
     def once(self, key: str, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Call `function(*args)` once for `key`; everyone gets its result. Options: see `Once`."""
-        return self.run(Once(**options).steps(self, key, function, args, {}))
+        return self.run(Once.of(options).steps(self, key, function, args, {}))
 
     async def aonce(
         self, key: str, function: Callable[..., Any], *args: Any, **options: Any
     ) -> Any:
         """`once` for async code; `function` may be plain or async."""
-        return await self.arun(Once(**options).steps(self, key, function, args, {}))
+        return await self.arun(Once.of(options).steps(self, key, function, args, {}))
 
     # -- administration ------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,13 @@ from oncekey.core.beginning import Beginning
 from oncekey.core.claim import Claim
 from oncekey.core.decision import Busy, Mismatch, Proceed, Replay, Unknown
 from oncekey.core.errors import (
+    ClaimLost,
+    ConfigurationError,
     InProgress,
     KeyReused,
     OutcomeNotKept,
     OutcomeUnknown,
+    StoreError,
     TerminalError,
     ValueUnserialisable,
 )
@@ -52,6 +56,17 @@ class Once:
     """The caller's own connection: result and effect commit together, or not at all."""
     type: Any = None
     """The type of the result; the function's return annotation when not given."""
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> Once:
+        """From the keywords of a call; what is not one of ours was meant for the function."""
+        try:
+            return cls(**options)
+        except TypeError as error:
+            raise ConfigurationError(
+                f"{error}; `once` passes positional arguments on, keywords are its own: "
+                f"{', '.join(cls.__dataclass_fields__)}"
+            ) from None
 
     def steps(
         self,
@@ -101,8 +116,10 @@ class Once:
             yield from claim.settle_steps(outcome, self.transaction)
             raise
         except Exception:
+            # Whatever becomes of the claim, what the caller must see is why its function failed.
             if self.transaction is None:
-                yield from claim.release_steps()
+                with suppress(ClaimLost, StoreError):
+                    yield from claim.release_steps()
             claim.abandon()
             raise
         except BaseException:

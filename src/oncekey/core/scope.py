@@ -14,7 +14,7 @@ PLATFORM_LEVEL = "_platform"
 SENTINELS = frozenset({TENANT_LEVEL, PLATFORM_LEVEL})
 
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
-_SUBJECT_TYPES = frozenset({"user", "service", "tenant_member", "client"})
+SUBJECT_TYPES = frozenset({"user", "service", "tenant_member", "client"})
 _UNRESERVED = "._~@-"
 _MAX_SUBJECT_ID = 400
 
@@ -41,8 +41,8 @@ def namespace_of(
 def subject_of(subject: str) -> str:
     """`type:id` with everything outside `[A-Za-z0-9._~@-]` in the id percent-encoded."""
     kind, _, identifier = subject.partition(":")
-    if kind not in _SUBJECT_TYPES:
-        raise ScopeInvalid(f"subject type {kind!r} is not one of {sorted(_SUBJECT_TYPES)}")
+    if kind not in SUBJECT_TYPES:
+        raise ScopeInvalid(f"subject type {kind!r} is not one of {sorted(SUBJECT_TYPES)}")
     if not identifier:
         raise ScopeInvalid(f"subject {subject!r} has no id after its type")
     encoded = quote(identifier, safe=_UNRESERVED, errors="surrogatepass")

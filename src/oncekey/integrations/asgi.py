@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from oncekey.core.decision import Proceed, Replay
-from oncekey.core.errors import OnceKeyError, StoreError
+from oncekey.core.errors import LedgerClosed, StoreError
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Operation, make
 from oncekey.core.scope import Scope as KeyScope
@@ -129,7 +129,7 @@ class Protection:
         ledger = self._ledger
         try:
             decision = await ledger.abegin(operation, wait=rule.wait, recover=rule.recover)
-        except OnceKeyError as error:
+        except (StoreError, LedgerClosed) as error:
             if rule.fail_open and isinstance(error, StoreError):
                 ledger.observe("unprotected", operation.ref.scope.endpoint)
                 receiver = Receiver(request.body, receive)
@@ -153,7 +153,7 @@ class Protection:
         identity = identity_of(scope)
         if inspect.isawaitable(identity):
             identity = await identity
-        if identity is None:
+        if not identity:
             return namespace_of_credentials(lines.credentials)
         return namespace_for(identity)
 

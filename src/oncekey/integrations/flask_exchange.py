@@ -184,7 +184,7 @@ def _endpoint() -> str:
 
 def _namespace(terms: Terms, lines: Lines) -> str:
     identity = terms.identity(request) if terms.identity is not None else _session_user()
-    if identity is not None:
+    if identity:
         return namespace_for(identity)
     return namespace_of_credentials(lines.credentials)
 

@@ -122,6 +122,6 @@ class Protection:
 
     def _namespace(self, environ: Environ, lines: Lines) -> str:
         identity = self._identity(environ) if self._identity is not None else None
-        if identity is not None:
+        if identity:
             return namespace_for(identity)
         return namespace_of_credentials(lines.credentials)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from oncekey.core.scope import TENANT_LEVEL, namespace_of
+from oncekey.core.scope import SUBJECT_TYPES, TENANT_LEVEL, namespace_of
 
 _ANONYMOUS = namespace_of()
 _SESSION_COOKIES = (b"session=", b"sessionid=")
@@ -21,9 +21,10 @@ class Identity(NamedTuple):
 
 
 def namespace_for(identity: Identity | str) -> str:
-    """The namespace of an identity; a plain string is taken as its subject."""
+    """The namespace of an identity; a plain string is a subject, or the id of a user."""
     if isinstance(identity, str):
-        identity = Identity(identity if ":" in identity else f"user:{identity}")
+        typed = identity.partition(":")[0] in SUBJECT_TYPES
+        identity = Identity(identity if typed else f"user:{identity}")
     return namespace_of(identity.tenant, identity.project, identity.subject)
 
 
