@@ -26,7 +26,7 @@ def test_the_function_s_own_error_is_what_its_caller_sees_although_the_claim_is_
 
 
 @pytest.mark.parametrize(
-    ("given", "subject"),
+    "given, subject",
     [
         ("42", "user:42"),
         ("service:cron", "service:cron"),
