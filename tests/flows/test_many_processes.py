@@ -4,16 +4,15 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
 import pytest
+
+from tests.fixtures.http.asking import PATIENCE, rush
 
 ROOT = Path(__file__).parents[2]
 CROWD = 200
@@ -25,7 +24,7 @@ SERVERS = {
 
 
 @contextmanager
-def serving(kind: str, environment: dict[str, str]) -> Iterator[str]:
+def serving(kind: str, environment: dict[str, str]) -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0), backlog=CROWD * 2) as listener:
         listener.set_inheritable(True)
         number = str(listener.fileno())
@@ -39,24 +38,10 @@ def serving(kind: str, environment: dict[str, str]) -> Iterator[str]:
             stderr=subprocess.DEVNULL,
         )
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            yield listener.getsockname()[1]
         finally:
             process.terminate()
             process.wait(30)
-
-
-def rush(url: str, key: str) -> list[httpx.Response]:
-    barrier = threading.Barrier(CROWD)
-    headers = {"Idempotency-Key": key, "X-Case": key}
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-
-    with httpx.Client(timeout=60, limits=limits) as client, ThreadPoolExecutor(CROWD) as pool:
-
-        def one(_: int) -> httpx.Response:
-            barrier.wait(30)
-            return client.post(f"{url}/attach/order", headers=headers, json={"amount": 1})
-
-        return list(pool.map(one, range(CROWD)))
 
 
 @pytest.mark.parametrize(
@@ -70,9 +55,10 @@ def test_one_of_two_hundred_duplicates_runs(kind: str, adapter: str, tmp_path: P
         "SITE_RUNS": str(runs),
         "SITE_LEDGER": f"sqlite:///{tmp_path}/oncekey.db",
     }
-    with serving(kind, environment) as url:
-        wait_for_two_processes(url, runs)
-        answers = rush(url, "crowd")
+    headers = {"Idempotency-Key": "crowd", "X-Case": "crowd"}
+    with serving(kind, environment) as port:
+        wait_for_two_processes(port, runs)
+        answers = rush(port, "/attach/order", headers, CROWD)
 
     lines = runs.read_text().split("\n")
     assert len([line for line in lines if line.startswith("crowd ")]) == 1
@@ -81,14 +67,11 @@ def test_one_of_two_hundred_duplicates_runs(kind: str, adapter: str, tmp_path: P
     assert {answer.content for answer in answers} == {answers[0].content}
 
 
-def wait_for_two_processes(url: str, runs: Path) -> None:
-    """Send requests of their own until both processes have answered one."""
-    deadline = time.monotonic() + 60
-    with httpx.Client(timeout=60, limits=httpx.Limits(max_keepalive_connections=0)) as client:
-        pool = ThreadPoolExecutor(8)
-        seen: set[str] = set()
-        while len(seen) < 2 and time.monotonic() < deadline:
-            list(pool.map(lambda _: client.post(f"{url}/plain/order"), range(8)))
-            seen = {line.split()[-1] for line in runs.read_text().splitlines()}
-        pool.shutdown()
+def wait_for_two_processes(port: int, runs: Path) -> None:
+    """Send requests without a key until both processes have answered one."""
+    deadline = time.monotonic() + PATIENCE
+    seen: set[str] = set()
+    while len(seen) < 2 and time.monotonic() < deadline:
+        rush(port, "/plain/order", {}, 8)
+        seen = {line.split()[-1] for line in runs.read_text().splitlines()}
     assert len(seen) == 2

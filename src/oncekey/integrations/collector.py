@@ -12,6 +12,7 @@ from oncekey.core.finality import is_final_status
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Headers, Kind, Outcome, make
 from oncekey.integrations.receiver import Receiver
+from oncekey.wire.answer import NOT_STORED, WINNER_WAIT, way_of
 from oncekey.wire.exchange import outcome_of, replay_of, terminal_outcome
 from oncekey.wire.headers import kept
 from oncekey.wire.problem import Response, problem, ran_but_not_stored
@@ -19,9 +20,6 @@ from oncekey.wire.rule import Rule
 
 Message = dict[str, Any]
 Send = Callable[[Message], Awaitable[None]]
-
-# Whoever took a claim over may still be running; its answer is worth a short wait.
-_WINNER_WAIT = 5.0
 
 
 class Collector:
@@ -106,7 +104,8 @@ class Collector:
         chunk, more = message.get("body", b""), message.get("more_body", False)
         if not self._way:
             # Nearly every answer comes in one piece.
-            self._way = self._way_of(self._start) if more else "collect"
+            headers = self._start.get("headers", ())
+            self._way = (way_of(headers, self._rule) or "stream") if more else "collect"
         match self._way:
             case "collect":
                 await self._gather(chunk, more)
@@ -118,16 +117,6 @@ class Collector:
                 await self._pass(chunk, more)
         if not more:
             self._receiver.finish()
-
-    def _way_of(self, start: Message) -> str:
-        """Which way an answer of several pieces goes."""
-        for name, value in start.get("headers", ()):
-            lowered = name.lower()
-            if lowered == b"content-length" and value.isdigit():
-                return "stream" if int(value) > self._rule.max_stored_body else "collect"
-            if lowered == b"content-type" and value.startswith(b"text/event-stream"):
-                return "tee" if self._rule.store_events else "stream"
-        return "stream"
 
     async def _gather(self, chunk: bytes, more: bool) -> None:
         self._chunks.append(chunk)
@@ -151,7 +140,7 @@ class Collector:
             return
         self._way = "pass"
         self._receiver.let_through()
-        await self._send(self._marked_start((b"idempotency-stored", b"false")))
+        await self._send(self._marked_start(NOT_STORED))
         await self._pass(chunk, more)
 
     async def _pass(self, chunk: bytes, more: bool) -> None:
@@ -205,7 +194,7 @@ class Collector:
     async def _answer_of_winner(self) -> Response:
         """Our claim was taken over: the answer is the one that was kept, if there is one yet."""
         claim = self._claim
-        record = await self._ledger.aattach(claim.operation.ref, _WINNER_WAIT)
+        record = await self._ledger.aattach(claim.operation.ref, WINNER_WAIT)
         if record is None:
             return problem("claim-lost", operation_id=claim.operation_id)
         return replay_of(record)

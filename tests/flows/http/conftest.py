@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
 import pytest
 
 from oncekey import Ledger
@@ -14,7 +13,7 @@ from oncekey.stores.values import JsonCodec
 from tests.fixtures.http.adapters import ADAPTERS
 from tests.fixtures.http.cut import CutStore
 from tests.fixtures.http.servers import serving
-from tests.fixtures.http.site import TIMEOUT, Case, Site
+from tests.fixtures.http.site import Case, Site
 
 STORES = ["memory", "sqlite"]
 
@@ -42,22 +41,14 @@ def site(
 
 
 @pytest.fixture(scope="session")
-def client() -> Iterator[httpx.Client]:
-    # A connection for each request: servers hang up after a failure, sometimes while we send again.
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-    with httpx.Client(timeout=TIMEOUT, limits=limits) as client:
-        yield client
-
-
-@pytest.fixture(scope="session")
 def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(200) as pool:
+    with ThreadPoolExecutor(16) as pool:
         yield pool
 
 
 @pytest.fixture
-def case(site: Site, client: httpx.Client, pool: ThreadPoolExecutor) -> Case:
-    return Case(site, client, pool)
+def case(site: Site, pool: ThreadPoolExecutor) -> Case:
+    return Case(site, pool)
 
 
 @pytest.fixture
