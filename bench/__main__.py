@@ -109,6 +109,7 @@ def main() -> None:
     if "wrk" in missing:
         print("Without wrk only the scenarios of the ledger itself run.")
         scenarios = [each for each in scenarios if not each.needs_servers]
+    machine.warn_if_busy()
     machine.pin_self(machine.LOAD_CPU)
     with Stage(arguments.scratch) as stage:
         results = _run(stage, scenarios, _contenders(arguments), _plan(arguments))

@@ -12,6 +12,7 @@ from pathlib import Path
 SERVER_CPU = 0
 LOAD_CPU = 1
 
+BUSY_LOAD = 0.5
 TOOLS = {"wrk": "wrk", "redis-server": "redis-server"}
 
 
@@ -81,6 +82,13 @@ def _tool_version(command: list[str], word: int) -> str:
     return words[word].removeprefix("v=") if len(words) > word else "unknown"
 
 
+def warn_if_busy() -> None:
+    """Others on the machine widen every range; whoever reads the results should know."""
+    load = os.getloadavg()[0]
+    if load > BUSY_LOAD:
+        print(f"The machine is busy (load average {load:.1f}): expect wide ranges.")
+
+
 def describe(scratch: Path) -> dict[str, str]:
     import sqlite3
 
@@ -89,6 +97,7 @@ def describe(scratch: Path) -> dict[str, str]:
         "cores": str(os.cpu_count()),
         "kernel": f"{platform.system()} {platform.release()}",
         "fdatasync": f"{fdatasync_ms(scratch)} ms",
+        "load average before": f"{os.getloadavg()[0]:.2f}",
         "python": sys.version.split()[0],
         "sqlite": sqlite3.sqlite_version,
         "redis": _tool_version(["redis-server", "--version"], 2),
