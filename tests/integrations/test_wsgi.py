@@ -136,6 +136,19 @@ def test_several_chunks_that_are_all_there_are_kept() -> None:
     assert server.post().body == server.post().body == b"onetwo"
 
 
+def test_one_chunk_that_is_too_large_is_not_kept() -> None:
+    def app(environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
+        start_response("200 OK", PLAIN)
+        yield b"x" * 1001
+
+    server = Server(app, max_stored_body=1000)
+    first = server.post()
+
+    assert len(first.body) == 1001
+    assert first.headers["idempotency-stored"] == "false"
+    assert server.post().status == "409 Conflict"
+
+
 def test_an_error_page_takes_the_place_of_what_was_begun() -> None:
     def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         start_response("200 OK", PLAIN)(b"begun")

@@ -97,7 +97,8 @@ class Install:
 
 def check(app: FastAPI) -> None:
     """Raises `ConfigurationError` when a marked route has no ledger. For start-up and tests."""
-    if any(each.cls is Install for each in app.user_middleware):
+    installed: list[Any] = [each.cls for each in app.user_middleware]
+    if Install in installed:
         return
     bare = [where for where, _, mark in _marked_routes(app) if mark.ledger is None]
     if bare:

@@ -30,6 +30,8 @@ class AskedSignature(inspect.Signature):
     it builds a route for it: whoever reads these is the route to adopt."""
 
     __slots__ = ("_endpoint", "_mark")
+    _endpoint: Any
+    _mark: Mark
 
     @classmethod
     def of(cls, signature: inspect.Signature, endpoint: Any, mark: Mark) -> AskedSignature:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import Literal
 
 from oncekey.core.claim import Claim
 from oncekey.core.errors import ClaimLost, OnceKeyError, StoreError, TerminalError
 from oncekey.core.finality import is_final_status
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Headers, Kind, Outcome
-from oncekey.wire.answer import WINNER_WAIT, first_marks, way_of
+from oncekey.wire.answer import WINNER_WAIT, Way, first_marks, way_of
 from oncekey.wire.exchange import outcome_of, replay_of, terminal_outcome
 from oncekey.wire.problem import Response, problem, ran_but_not_stored
 from oncekey.wire.rule import Rule
@@ -29,7 +30,7 @@ class Gatherer:
         self._claim = claim
         self._held: list[bytes] = []
         self._size = 0
-        self._way = ""
+        self._way: Way | Literal["pass", "done"] = ""
         self.leaving = False
         self.replacement: Response | None = None
 
@@ -55,14 +56,13 @@ class Gatherer:
                 return self._tee(chunk)
             case "stream":
                 return self._begin_stream(chunk)
-            case "collect":
-                self._hold(chunk)
-                return self._begin_stream(b"") if self._is_too_large() else b""
             case "" if self._held:
                 return self._begin_stream(chunk)
-            case "":
+            case "collect" | "":
                 self._hold(chunk)
-        return b""
+                return self._begin_stream(b"") if self._is_too_large() else b""
+            case "done":
+                return b""
 
     def finish(self) -> bytes:
         """The answer is complete: store it before the rest of it leaves."""
@@ -73,7 +73,7 @@ class Gatherer:
                 return self._begin_stream(b"")
             case "tee":
                 self._store_events()
-            case "pass":
+            case "pass" | "done":
                 self.let_go()
         return b""
 
