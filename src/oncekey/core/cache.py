@@ -64,6 +64,11 @@ class ReplayCache:
         with self._lock:
             self._drop_all()
 
+    def forget(self) -> None:
+        """In a forked child, where the lock may be held by a thread that is not here."""
+        self._lock = threading.Lock()
+        self.clear()
+
     def _drop_all(self) -> None:
         self._records.clear()
         self._size = 0

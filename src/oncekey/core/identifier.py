@@ -32,6 +32,10 @@ class OperationNumbers:
                 self._last += 1
             return self._last
 
+    def renewed(self) -> OperationNumbers:
+        """Numbers that go other ways than these, in a process that is a copy of this one."""
+        return OperationNumbers(self._randbits)
+
     def floor(self) -> int:
         """No number drawn from now on is lower than this."""
         return self._last

@@ -15,6 +15,7 @@ from oncekey.core.claim import Claim
 from oncekey.core.clock import Clock, SystemClock
 from oncekey.core.decision import Decision, Mismatch, Proceed, Replay
 from oncekey.core.events import Observer, Tally
+from oncekey.core.fork import around_forks
 from oncekey.core.identifier import OperationNumbers
 from oncekey.core.model import Operation, Record, Ref, make
 from oncekey.core.once import Once
@@ -79,10 +80,9 @@ class Ledger:
         self.run = self._driver.run
         self.arun = self._driver.arun
         self.send = self._driver.send
-        store.open(self._beat, faults)
         self._sweeper = Sweeper(store, self.clock, sweep_interval)
-        if sweep_interval > 0:
-            self._sweeper.start()
+        store.open(self._beat, faults)
+        around_forks(self, in_child=Ledger._forget_parent)
         # A process that exits in good order lets go of what it holds; a killed one lapses.
         atexit.register(store.close)
 
@@ -288,7 +288,17 @@ class Ledger:
                 case _:
                     raise AssertionError(request)
 
+    def _forget_parent(self) -> None:
+        """In a forked child: claims, waiters and threads are the parent's, and locks may be held
+        by threads that are not here any more."""
+        self._held.clear()
+        self._watchers.forget()
+        self.cache.forget()
+        self._numbers = self._numbers.renewed()
+        self._sweeper = self._sweeper.renewed()
+
     def _beat(self, retention: Mapping[str, float]) -> int:
         """With each heartbeat: learn the retention classes, tell the lowest number still held."""
+        self._sweeper.start()
         self.retention_classes.update(retention)
         return min(self._held.copy(), default=self._numbers.floor())

@@ -76,6 +76,11 @@ class Watchers:
     def __contains__(self, digest: bytes) -> bool:
         return digest in self._waiters
 
+    def forget(self) -> None:
+        """In a forked child: nobody here waits."""
+        self._waiters = {}
+        self._lock = threading.Lock()
+
     def wake(self, digest: bytes, answer: Any) -> None:
         with self._lock:
             waiters = self._waiters.pop(digest, [])

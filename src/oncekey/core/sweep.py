@@ -54,7 +54,13 @@ class Sweeper:
         self._thread = threading.Thread(target=self._run, name="oncekey-sweeper", daemon=True)
 
     def start(self) -> None:
-        self._thread.start()
+        """Only the first time; not at all when the interval is 0."""
+        if self._interval > 0 and self._thread.ident is None:
+            self._thread.start()
+
+    def renewed(self) -> Sweeper:
+        """The same, not started."""
+        return Sweeper(self._store, self._clock, self._interval)
 
     def stop(self) -> None:
         self._stop.set()

@@ -50,7 +50,15 @@ class Desk(Generic[C]):
             self.close()
 
     def close(self) -> None:
-        with self._lock:
-            connection, self._connection = self._connection, None
+        self.pause()
+        self.resume()
+
+    def pause(self) -> None:
+        """Close the connection, and let nobody have one before `resume`."""
+        self._lock.acquire()
+        connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+    def resume(self) -> None:
+        self._lock.release()

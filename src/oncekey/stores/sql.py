@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 from oncekey.core.clock import Clock
 from oncekey.core.errors import LedgerClosed
+from oncekey.core.fork import around_forks
 from oncekey.core.ports import Answer, Beat, Faults, Found, Query, Request, Waiter
 from oncekey.stores import within
 from oncekey.stores.administration import Administration, Run
-from oncekey.stores.fork import reset_after_fork
 from oncekey.stores.points import WatchedSession
 from oncekey.stores.requests import Setting
 from oncekey.stores.writer import Session, Writer
@@ -43,7 +43,12 @@ class SqlStore(ABC):
     def open(self, beat: Beat, fault: Faults | None = None) -> None:
         self._beat = beat
         self._fault = fault
-        reset_after_fork(self, SqlStore.forget_parent)
+        around_forks(
+            self,
+            before=lambda store: store.pause(),
+            in_parent=lambda store: store.resume(),
+            in_child=lambda store: store.forget_parent(),
+        )
         self._start()
 
     def submit(self, request: Request, waiter: Waiter) -> None:
@@ -111,6 +116,13 @@ class SqlStore(ABC):
 
     def _bury(self, name: str) -> None:  # noqa: B027 - most dialects have nothing else to remove
         """The owner of that name is forgotten; remove what else there is of it."""
+
+    def pause(self) -> None:
+        """Before a fork: nothing is under way that a child would find in the middle."""
+        self._starting.acquire()
+
+    def resume(self) -> None:
+        self._starting.release()
 
     def forget_parent(self) -> None:
         """A forked child must not touch its parent's connections; it is another owner."""

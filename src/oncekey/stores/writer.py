@@ -62,12 +62,12 @@ class Writer:
     def __init__(
         self, connect: Callable[[], Session], *, threads: int = 1, heartbeat: float = 5.0
     ) -> None:
-        self._connect = connect
         self._heartbeat = heartbeat
         self._pending: list[Job] = []
         self._lock = threading.Lock()
         self._sleepers: list[threading.Lock] = []
         self._closing = False
+        self._lines = [_Line(connect) for _ in range(threads)]
         self._threads = [
             threading.Thread(target=self._run, args=(number,), daemon=True, name="oncekey-writer")
             for number in range(threads)
@@ -99,19 +99,31 @@ class Writer:
             if thread is not threading.current_thread():
                 thread.join(_JOIN_TIMEOUT)
 
+    def pause(self) -> None:
+        """Finish the groups under way and close the connections; the rest waits for `resume`."""
+        for line in self._lines:
+            line.pause()
+
+    def resume(self) -> None:
+        for line in self._lines:
+            line.resume()
+
     # -- the writer's own thread ---------------------------------------------------------
 
     def _run(self, number: int) -> None:
-        line = _Line(self._connect)
+        line = self._lines[number]
         # The first writer beats for the process; the others only carry groups.
         beats_at = time.monotonic() + self._heartbeat if number == 0 else None
         while True:
             jobs = self._take(beats_at)
             if beats_at is not None and time.monotonic() >= beats_at:
                 beats_at = time.monotonic() + self._heartbeat
-                line.beat()
+                with line.turn:
+                    line.beat()
             if jobs:
-                self._retry_later(line.commit(jobs))
+                with line.turn:
+                    unfinished = line.commit(jobs)
+                self._retry_later(unfinished)
             elif self._closing:
                 line.close()
                 return
@@ -145,11 +157,19 @@ class Writer:
 
 
 class _Line:
-    """A session that is made again when it breaks."""
+    """A session that is made again when it breaks. Whoever uses it has the `turn`."""
 
     def __init__(self, connect: Callable[[], Session]) -> None:
         self._connect = connect
         self._session: Session | None = None
+        self.turn = threading.Lock()
+
+    def pause(self) -> None:
+        self.turn.acquire()
+        self._drop()
+
+    def resume(self) -> None:
+        self.turn.release()
 
     def commit(self, jobs: list[Job]) -> list[Job]:
         """Answers the jobs; gives back those that must be tried again."""

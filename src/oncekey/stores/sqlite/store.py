@@ -33,7 +33,6 @@ class SqliteStore(SqlStore):
         self.path = path.absolute()
         self._boot = boot_id()
         self._desk = Desk(lambda: connect(self.path))
-        self._inherited: list[Any] = []
 
     def purge_epoch(self) -> int | None:
         return self.locks.epoch()
@@ -78,12 +77,25 @@ class SqliteStore(SqlStore):
                 raise StoreUnavailable(f"SQLite: {error}") from error
             raise
 
+    def pause(self) -> None:
+        """SQLite remembers its file locks per process, and a child would inherit that memory
+        without the locks: its writes could be lost. No connection may be open during a fork."""
+        super().pause()
+        if self._writer is not None:
+            self._writer.pause()
+        self._desk.pause()
+
+    def resume(self) -> None:
+        self._desk.resume()
+        if self._writer is not None:
+            self._writer.resume()
+        super().resume()
+
     def forget_parent(self) -> None:
-        super().forget_parent()
-        self.locks.forget()
-        # Kept, so that nothing closes what the parent still uses.
-        self._inherited.append(self._desk)
+        if self._writer is not None and not self._closed:
+            self.locks.forget()
         self._desk = Desk(lambda: connect(self.path))
+        super().forget_parent()
 
     def _beat_now(self, connection: sqlite3.Connection) -> None:
         steady = self._clock.steady()
