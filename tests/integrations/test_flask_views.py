@@ -64,6 +64,17 @@ class TestViews:
         assert replayed(post(installed))
         assert runs == ["put", "post"]
 
+    def test_views_that_are_async(self, installed: Flask, runs: list[int]) -> None:
+        @installed.post("/orders")
+        @idempotent(required=True)
+        async def orders() -> str:
+            runs.append(1)
+            return "ordered"
+
+        assert post(installed).text == "ordered"
+        assert replayed(post(installed))
+        assert runs == [1]
+
     def test_an_error_of_http_is_an_answer(self, installed: Flask) -> None:
         @installed.post("/orders")
         def orders() -> str:

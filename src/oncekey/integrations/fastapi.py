@@ -6,7 +6,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from fastapi import FastAPI, Request, routing
 from starlette.requests import HTTPConnection
@@ -28,6 +28,16 @@ Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 IdentityOf = Callable[[Request], Any]
 
 _CONNECTION = "oncekey_connection"
+
+
+@overload
+def idempotent(endpoint: Endpoint, /) -> Endpoint: ...
+
+
+@overload
+def idempotent(
+    *, ledger: Ledger | None = None, identity: IdentityOf | None = None, **options: Any
+) -> Callable[[Endpoint], Endpoint]: ...
 
 
 def idempotent(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast, overload
 
 from flask import Flask, current_app, has_request_context, request
 
@@ -81,6 +81,16 @@ class Idempotency:
 
     def open_ledger(self, url: str) -> Ledger:
         raise ConfigurationError(f"nothing here opens {url!r}; use oncekey.flask.Idempotency")
+
+
+@overload
+def idempotent(view: View, /) -> View: ...
+
+
+@overload
+def idempotent(
+    *, ledger: Ledger | None = None, identity: IdentityOf | None = None, **options: Any
+) -> Callable[[View], View]: ...
 
 
 def idempotent(
