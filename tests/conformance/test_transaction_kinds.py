@@ -38,7 +38,7 @@ def file(tmp_path: Path) -> Iterator[tuple[Ledger, str]]:
     url = sqlite_url(tmp_path)
     ledger = oncekey.open(url)
     yield ledger, url
-    ledger.close()
+    ledger.close(grace=0)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def server(postgres: PostgresServer) -> Iterator[tuple[Ledger, str]]:
     url = new_schema(postgres.url())
     ledger = oncekey.open(url)
     yield ledger, url
-    ledger.close()
+    ledger.close(grace=0)
 
 
 def refused(ledger: Ledger, transaction: Any) -> str:
@@ -155,4 +155,4 @@ def test_an_old_snapshot_replays_and_makes_place(server: tuple[Ledger, str]) -> 
             decision = ledger.begin(OPERATION, transaction=connection)
         assert isinstance(decision, Proceed)
         assert decision.claim.id != settled.claim.id
-    ledger.close()
+    ledger.close(grace=0)
