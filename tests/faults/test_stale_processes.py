@@ -9,6 +9,9 @@ import pytest
 import oncekey
 from oncekey import Busy, Ledger, Operation, Proceed, Ref, Scope
 from tests.fixtures.frozen import FrozenClock
+from tests.fixtures.shop import connect
+from tests.fixtures.stores import until
+from tests.fixtures.street import Order, Server, Street
 
 LEASE = 1000.0
 # Beats never come by themselves here: only what is claimed can make one.
@@ -82,3 +85,107 @@ def check_twins(url: str) -> None:
     assert [type(twin.begin(operation(f"k{twin.store.owner}"))) for twin in twins] == [Proceed] * 2
     for twin in twins:
         twin.close(grace=0)
+
+
+# -- processes that are stopped, with a lease short enough to wait for -------------------
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def brief(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Street]:
+    """Shops whose claims lapse soon."""
+    sqlite = f"sqlite:///{tmp_path}/oncekey.db"
+    url = sqlite if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    made = Street(url, tmp_path, lease=0.6)
+    yield made
+    made.close()
+
+
+def stop_in_the_handler(street: Street, path: str) -> tuple[Server, Order]:
+    """A process that holds a claim and stands still."""
+    late = street.open()
+    order = late.order(path, "k")
+    late.pause()
+    return late, order
+
+
+def go_on(late: Server) -> None:
+    late.resume()
+    late.go()
+
+
+@pytest.mark.parametrize("path, effects", [("/held", 2), ("/held-within", 1)])
+def test_a_late_writer_changes_nothing_and_its_caller_gets_the_winners_answer(
+    brief: Street, path: str, effects: int
+) -> None:
+    late, lost = stop_in_the_handler(brief, path)
+    winner = brief.open()
+    won = winner.order(path, "k")
+    winner.go()
+    kept = won.answer()
+    assert (kept.status, kept.replayed) == (201, False)
+    go_on(late)
+    answer = lost.answer()
+    assert (answer.status, answer.replayed, answer.body) == (201, True, kept.body)
+    for server in (late, winner):
+        assert server.ask(path, "k").body == kept.body
+    assert len(brief.effects("k")) == effects
+    assert kept.json["execution"] in brief.effects("k")
+
+
+def test_a_late_writer_waits_for_the_winner(brief: Street) -> None:
+    late, lost = stop_in_the_handler(brief, "/held")
+    winner = brief.open()
+    won = winner.order("/held", "k")
+    go_on(late)
+    # The effect comes right before the outcome that is refused.
+    until(lambda: brief.effects("k"))
+    winner.go()
+    assert lost.answer().body == won.answer().body
+
+
+def test_a_late_writer_nobody_took_over_from_is_still_in_time(brief: Street) -> None:
+    late, order = stop_in_the_handler(brief, "/held-refuse")
+    other = brief.open()
+    assert other.ask("/held-refuse", "k").problem == "outcome-unknown"
+    go_on(late)
+    kept = order.answer()
+    assert (kept.status, kept.replayed) == (201, False)
+    assert other.ask("/held-refuse", "k").body == kept.body
+    assert len(brief.effects("k")) == 1
+
+
+def test_a_process_that_was_stopped_and_held_nothing_works_on(brief: Street) -> None:
+    stopped, other = brief.open(), brief.open()
+    before = stopped.ask("/rerun", "before")
+    stopped.pause()
+    held = other.order("/held", "k")
+    pass_leases(brief)
+    stopped.resume()
+    assert stopped.ask("/rerun", "before").body == before.body
+    assert stopped.ask("/rerun", "after").status == 201
+    other.go()
+    assert held.answer().status == 201
+    assert len(brief.effects("k")) == 1
+
+
+def test_a_handler_slower_than_the_lease_is_not_taken_over(brief: Street) -> None:
+    slow, other = brief.open(), brief.open(in_flight="conflict")
+    order = slow.order("/held", "k")
+    pass_leases(brief)
+    assert other.ask("/held", "k").problem == "request-in-progress"
+    slow.go()
+    kept = order.answer()
+    assert other.ask("/held", "k").body == kept.body
+    assert brief.effects("k") == [kept.json["execution"]]
+
+
+def pass_leases(street: Street) -> None:
+    """Wait until three leases have passed for those who beat."""
+    first = _heartbeat(street)
+    until(lambda: _heartbeat(street) - first > 3 * 600)
+
+
+def _heartbeat(street: Street) -> int:
+    with connect(street.url) as connection:
+        newest = connection.execute("SELECT max(heartbeat_at) FROM oncekey_owners").fetchone()
+    return int(newest[0])

@@ -18,7 +18,8 @@ class Claim:
     """Every verb carries the fence; one that comes too late changes nothing: `ClaimLost`."""
 
     __slots__ = (
-        "_ledger", "concluded", "created_at", "digest", "fence", "id", "joined", "operation",
+        "_ledger", "concluded", "created_at", "digest", "fence", "id", "joined", "lost",
+        "operation",
     )  # fmt: skip
 
     def __init__(
@@ -39,6 +40,8 @@ class Claim:
         self.concluded = False
         self.joined = False
         """Settled in a transaction of the application's, which may still be rolled back."""
+        self.lost = False
+        """Known to have been taken over."""
 
     @property
     def operation_id(self) -> str:
@@ -61,7 +64,7 @@ class Claim:
         if answer is True:
             return self._settled(settle)
         self.end(None)
-        raise answer if isinstance(answer, BaseException) else ClaimLost
+        raise answer if isinstance(answer, BaseException) else self._lose()
 
     def release(self) -> None:
         """Give the key back; a retry runs again."""
@@ -103,7 +106,7 @@ class Claim:
             raise
         if not done:
             self.end(None)
-            raise ClaimLost
+            raise self._lose()
         # In a transaction the outcome is nobody else's answer before the caller commits.
         self.joined = transaction is not None
         return self._settled(settle, shared=not self.joined)
@@ -114,7 +117,11 @@ class Claim:
         finally:
             self.end(None)
         if not done:
-            raise ClaimLost
+            raise self._lose()
+
+    def _lose(self) -> ClaimLost:
+        self.lost = True
+        return ClaimLost()
 
     def _settle_of(self, outcome: Outcome) -> Settle:
         ledger = self._ledger

@@ -68,6 +68,12 @@ class Collector:
                 await self._let_go()
                 raise
             await self._fail(error)
+        except ClaimLost:
+            if not claim.lost or self._way:
+                await self._let_go()
+                raise
+            # The app learnt it first, in its own transaction, which it has rolled back.
+            await self._respond(await self._answer_of_winner())
         except Exception:
             await self._let_go()
             raise
@@ -173,7 +179,7 @@ class Collector:
     async def _keep(self, outcome: Outcome, *, final: bool) -> bool:
         """Settle or release. False when the client has been given another answer instead."""
         claim = self._claim
-        if claim.concluded and (final or not claim.joined):
+        if claim.concluded and not claim.lost and (final or not claim.joined):
             claim.take_back()
             return True
         try:

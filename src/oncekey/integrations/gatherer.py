@@ -84,6 +84,12 @@ class Gatherer:
             headers = (*outcome.headers, *self.marks)
             self.replacement = Response(outcome.status, headers, outcome.body)
 
+    def lose(self, error: ClaimLost) -> None:
+        """The app learnt first that its claim was taken over: its caller gets what was kept."""
+        if not self._claim.lost or self.leaving:
+            raise error
+        self.replacement = self._answer_of_winner()
+
     def let_go(self) -> None:
         """A claim that was not concluded is given back. Whoever lets go has nobody to tell."""
         if not self._claim.concluded:
@@ -168,7 +174,7 @@ class Gatherer:
     def _keep(self, outcome: Outcome, *, final: bool) -> bool:
         """Settle or release. False when there is a replacement now."""
         claim = self._claim
-        if claim.concluded and (final or not claim.joined):
+        if claim.concluded and not claim.lost and (final or not claim.joined):
             claim.take_back()
             return True
         try:

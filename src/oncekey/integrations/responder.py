@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
 from typing import Any
 
-from oncekey.core.errors import TerminalError
+from oncekey.core.errors import ClaimLost, TerminalError
 from oncekey.core.model import Headers
 from oncekey.integrations.environ import Environ
 from oncekey.integrations.gatherer import Flow, Gatherer
@@ -78,6 +78,8 @@ class Responder:
             if gatherer.concluded:
                 raise
             gatherer.fail(error)
+        except ClaimLost as error:
+            gatherer.lose(error)
         if gatherer.replacement is not None:
             return self._replace(gatherer.replacement)
         self._send_lines()
