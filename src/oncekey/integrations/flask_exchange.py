@@ -191,6 +191,8 @@ def _namespace(terms: Terms, lines: Lines) -> str:
 
 def _session_user() -> str | None:
     """Flask writes a session anew when anything in it changes, but whose it is stays the same."""
+    if "HTTP_COOKIE" not in request.environ:
+        return None
     if current_app.session_interface.get_cookie_name(current_app) not in request.cookies:
         return None
     found = [str(session[name]) for name in _SESSION_USERS if session.get(name) is not None]
