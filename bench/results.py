@@ -13,7 +13,7 @@ class Plan:
     quick: bool = False
     rounds: int = 5
     seconds: int = 2
-    bursts: int = 20
+    bursts: int = 12
     stored_keys: tuple[int, ...] = (10_000, 1_000_000, 10_000_000)
     ledger_seconds: float = 3.0
     expired_keys: int = 1_000_000
