@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from oncekey.core.errors import ConfigurationError, StoreUnavailable
@@ -15,7 +15,10 @@ _BUSY_SECONDS = 10.0
 _CHECKPOINT_PAGES = 4000
 
 
-def connect(path: Path, *, synchronous: str = "FULL") -> sqlite3.Connection:
+def connect(
+    path: Path, *, synchronous: str = "FULL", prepare: Sequence[str] = ()
+) -> sqlite3.Connection:
+    """`prepare`: statements that the connection cannot do without."""
     if sqlite3.sqlite_version_info < _OLDEST:
         needed = ".".join(map(str, _OLDEST))
         raise ConfigurationError(
@@ -25,11 +28,19 @@ def connect(path: Path, *, synchronous: str = "FULL") -> sqlite3.Connection:
         connection = sqlite3.connect(
             path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute(f"PRAGMA synchronous = {synchronous}")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-        connection.execute("PRAGMA temp_store = MEMORY")
     except sqlite3.Error as error:
+        raise StoreUnavailable(f"SQLite file {path}: {error}") from error
+    settings = (
+        "PRAGMA journal_mode = WAL",
+        f"PRAGMA synchronous = {synchronous}",
+        f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}",
+        "PRAGMA temp_store = MEMORY",
+    )
+    try:
+        for setting in (*settings, *prepare):
+            connection.execute(setting)
+    except sqlite3.Error as error:
+        connection.close()
         raise StoreUnavailable(f"SQLite file {path}: {error}") from error
     return connection
 

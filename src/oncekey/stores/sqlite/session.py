@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from oncekey.stores.sqlite.store import SqliteStore
 
 QUERIES = load("sqlite")
+PREPARE = (QUERIES["group_view"], QUERIES["group_trigger"])
 _FIRST = Held(1)
 
 
@@ -27,8 +28,6 @@ class SqliteSession:
         self._connection = connection
         self._locks = locks
         self._execute = connection.execute
-        self._execute(QUERIES["group_view"])
-        self._execute(QUERIES["group_trigger"])
 
     def commit(self, requests: list[Request]) -> list[Answer]:
         inserts = [request for request in requests if type(request) is Insert]

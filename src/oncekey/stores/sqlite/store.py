@@ -19,7 +19,7 @@ from oncekey.stores.rows import OWNER_BOOT, OWNER_HEARTBEAT, OWNER_NAME
 from oncekey.stores.sql import SqlStore
 from oncekey.stores.sqlite.connection import connect, is_unavailable, script_of
 from oncekey.stores.sqlite.locks import Locks
-from oncekey.stores.sqlite.session import SqliteSession
+from oncekey.stores.sqlite.session import PREPARE, SqliteSession
 
 QUERIES = load("sqlite")
 
@@ -147,7 +147,7 @@ class SqliteStore(SqlStore):
         return self._floor(connection.execute(QUERIES["retention"]).fetchall())
 
     def _session(self) -> SqliteSession:
-        return SqliteSession(self, connect(self.path), self.locks)
+        return SqliteSession(self, connect(self.path, prepare=PREPARE), self.locks)
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         def execute(sql: str, values: dict[str, Any]) -> list[Any]:
