@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from oncekey.core.errors import StoreUnavailable
-from oncekey.core.ports import Answer, Held, Insert, Peek, Purge, Request, Settle
+from oncekey.core.ports import Answer, Held, Insert, Peek, Purge, Replace, Request, Settle
 from oncekey.stores.group import pack_inserts, pack_settles
 from oncekey.stores.queries import load
 from oncekey.stores.requests import Steps, carry_out, drive, find, seen, settled
@@ -77,8 +77,9 @@ class SqliteSession:
         others = [request for request in requests if type(request) not in _GROUPED]
         if all(type(request) is Peek for request in others):
             return iter([self._drive(carry_out(each, self._store.setting())) for each in others])
-        purges = any(type(request) is Purge for request in others)
-        with self._locks.purging() if purges else nullcontext():
+        # Whoever remembers an answer that is replaced must not give it when the clock steps back.
+        forgets = any(type(request) in _FORGETTING for request in others)
+        with self._locks.purging() if forgets else nullcontext():
             self._execute("BEGIN IMMEDIATE")
             try:
                 setting = self._store.setting()
@@ -111,3 +112,4 @@ class SqliteSession:
 
 
 _GROUPED = frozenset({Insert, Settle})
+_FORGETTING = frozenset({Purge, Replace})
