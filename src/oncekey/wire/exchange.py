@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import NamedTuple
+from urllib.parse import quote
 
 from oncekey.core.decision import Busy, Mismatch, Replay, Unknown
 from oncekey.core.errors import TerminalError
@@ -38,6 +39,9 @@ def operation_of(
 
 def endpoint_of(method: str, path: str) -> str:
     """What a key belongs to: one method of one path or path pattern."""
+    if not path.isprintable():
+        # No store need hold what no screen can show, and some cannot.
+        path = quote(path, errors="surrogatepass")
     return f"{method} {path}"
 
 
