@@ -37,7 +37,8 @@ def namespace_of_credentials(credentials: Sequence[bytes]) -> str:
     """
     if not credentials:
         return _ANONYMOUS
-    joined = b"\0".join([each for each in credentials if each])
+    # In any order: proxies and clients need not keep that of the first request.
+    joined = b"\0".join(sorted([each for each in credentials if each]))
     if not joined:
         return namespace_of()
     return namespace_of(subject="client:" + blake2b(joined, digest_size=16).hexdigest())
@@ -46,4 +47,4 @@ def namespace_of_credentials(credentials: Sequence[bytes]) -> str:
 def session_in(cookie: bytes) -> bytes:
     """The session of a cookie header; other cookies change between a request and its retry."""
     crumbs = [crumb.strip() for crumb in cookie.split(b";")]
-    return b";".join([crumb for crumb in crumbs if crumb.startswith(_SESSION_COOKIES)])
+    return b";".join(sorted([crumb for crumb in crumbs if crumb.startswith(_SESSION_COOKIES)]))
