@@ -1,0 +1,78 @@
+"""Hundreds of kills under load: every key keeps its promise. Run by `make chaos`."""
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.chaos import Load, Row, check
+from tests.fixtures.postgres_server import PostgresServer
+from tests.fixtures.street import Street
+
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(1800)]
+
+SERVERS, CALLERS = 3, 6
+PATHS = ("/rerun", "/refuse", "/recover", "/within")
+# Kills, unless the environment says how many.
+KILLS = int(os.environ.get("CHAOS_KILLS", "300"))
+
+Act = Callable[[], None]
+
+
+@pytest.fixture
+def dice() -> random.Random:
+    seed = int(os.environ.get("CHAOS_SEED", random.SystemRandom().randrange(1 << 32)))
+    print(f"CHAOS_SEED={seed}")  # noqa: T201 - shown with a failure, to have it again
+    return random.Random(seed)
+
+
+@pytest.fixture
+def brief(tmp_path: Path) -> Iterator[Street]:
+    """Shops on SQLite whose claims lapse soon, not only when their process is dead."""
+    made = Street(f"sqlite:///{tmp_path}/oncekey.db", tmp_path, lease=0.6)
+    yield made
+    made.close()
+
+
+def run(street: Street, dice: random.Random, acts: list[Act], load: Load, kills: int) -> None:
+    def chaos() -> None:
+        for _ in range(kills):
+            dice.choice(acts)()
+
+    load.run_during(chaos, CALLERS)
+    assert len(load.answers) > kills
+
+
+def test_kills_on_sqlite(street: Street, dice: random.Random) -> None:
+    row = Row(street, SERVERS, dice)
+    load = Load(row, PATHS, dice)
+    run(street, dice, [row.kill, row.kill_at_a_point], load, KILLS)
+    check(street, load)
+
+
+def test_kills_and_stops_on_sqlite(brief: Street, dice: random.Random) -> None:
+    row = Row(brief, SERVERS, dice)
+    load = Load(row, PATHS, dice)
+    run(brief, dice, [row.kill, row.kill_at_a_point, row.stop_for_a_while], load, KILLS // 3)
+    check(brief, load, stopped=True)
+
+
+@pytest.mark.postgres
+def test_kills_on_postgres(postgres_street: Street, dice: random.Random) -> None:
+    row = Row(postgres_street, SERVERS, dice)
+    load = Load(row, PATHS, dice)
+    run(postgres_street, dice, [row.kill, row.kill_at_a_point], load, KILLS // 3)
+    check(postgres_street, load)
+
+
+@pytest.mark.postgres
+def test_kills_and_crashes_of_postgres_itself(
+    postgres_street: Street, postgres: PostgresServer, dice: random.Random
+) -> None:
+    row = Row(postgres_street, SERVERS, dice)
+    load = Load(row, PATHS, dice)
+    acts: list[Act] = [row.kill, row.kill_at_a_point, row.stop_for_a_while, postgres.restart]
+    run(postgres_street, dice, acts, load, KILLS // 6)
+    check(postgres_street, load, stopped=True, outages=True)
