@@ -31,8 +31,16 @@ class Pair:
         self.two: Ledger = oncekey.open(url, clock=self.clock, **NEVER)
 
     def stand_still(self) -> None:
-        """Longer than a lease, for both."""
+        """Longer than a lease, for both, as when their machine is suspended."""
         self.clock.advance(int(LEASE * 1000) + 1)
+
+    def outlive(self, beating: Ledger) -> None:
+        """Longer than a lease, while one of them goes on."""
+        for number in range(3):
+            self.clock.advance(int(LEASE * 600))
+            assert isinstance(
+                beating.begin(operation(f"beat-{self.clock.now()}-{number}")), Proceed
+            )
 
 
 @pytest.fixture
@@ -49,16 +57,27 @@ def test_nothing_is_claimed_under_a_stale_heartbeat(pair: Pair) -> None:
     assert isinstance(pair.two.begin(operation()), Busy)
 
 
-def test_a_claim_taken_over_under_a_stale_heartbeat_is_held(pair: Pair) -> None:
+def test_a_claim_whose_holder_is_silent_while_others_beat_is_taken_over(pair: Pair) -> None:
     assert isinstance(pair.one.begin(operation()), Proceed)
-    pair.stand_still()
+    pair.outlive(pair.two)
     assert isinstance(pair.two.begin(operation()), Proceed)
     assert isinstance(pair.one.begin(operation()), Busy)
 
 
+def test_who_was_silent_itself_lets_everybody_beat_first(pair: Pair) -> None:
+    """A machine that wakes up has no dead processes, only late ones."""
+    assert isinstance(pair.one.begin(operation()), Proceed)
+    pair.stand_still()
+    assert isinstance(pair.two.begin(operation()), Busy)
+    assert isinstance(pair.two.begin(operation("other")), Proceed)
+    assert isinstance(pair.two.begin(operation()), Busy)
+    pair.outlive(pair.two)
+    assert isinstance(pair.two.begin(operation()), Proceed)
+
+
 def test_a_process_that_was_buried_starts_a_new_life_with_its_next_claim(pair: Pair) -> None:
     before = pair.one.store.owner
-    pair.stand_still()
+    pair.outlive(pair.two)
     pair.two.sweep()
     assert isinstance(pair.one.begin(operation()), Proceed)
     assert isinstance(pair.two.begin(operation()), Busy)

@@ -20,6 +20,7 @@ from oncekey.stores.writer import Session, Writer
 
 # The ledger's floor knows nothing of claims still on their way; this is how old they may be.
 _FLOOR_MARGIN = 15_000 << 21
+_NEVER = -(1 << 62)
 
 
 class SqlStore(ABC):
@@ -39,6 +40,7 @@ class SqlStore(ABC):
         self._starting = threading.Lock()
         self._writer: Writer | None = None
         self._closed = False
+        self._beaten_at = self._woke_at = _NEVER
 
     def open(self, beat: Beat, fault: Faults | None = None) -> None:
         self._beat = beat
@@ -128,6 +130,7 @@ class SqlStore(ABC):
         """A forked child must not touch its parent's connections; it is another owner."""
         self._starting = threading.Lock()
         self._writer = None
+        self._beaten_at = self._woke_at = _NEVER
 
     # -- one life ---------------------------------------------------------------------------
 
@@ -150,6 +153,17 @@ class SqlStore(ABC):
                 self._writer = Writer(self._line, threads=self.writers, heartbeat=self._heartbeat)
                 self._writer.start()
             return self._writer
+
+    def _has_beaten(self, at: int) -> None:
+        """Remember when this process last gave a sign of life, by the steady clock."""
+        if self._beaten_at != _NEVER and at - self._beaten_at > self.lease:
+            self._woke_at = at
+        self._beaten_at = at
+
+    def _may_judge(self, now: int) -> bool:
+        """Whether the silence of others means something. A process that was stopped, suspended
+        with its machine or cut off was silent itself: it gives everybody a lease to beat again."""
+        return now - self._beaten_at <= self.lease < now - self._woke_at
 
     def _line(self) -> Session:
         session = self._session()

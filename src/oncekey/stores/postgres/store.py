@@ -56,6 +56,7 @@ class PostgresStore(SqlStore):
         values = {"owner": self.owner, "floor": self._floor_by(connection)}
         if connection.execute(QUERIES["beat"], values).fetchone() is None:
             self.revive(connection, values["owner"])
+        self._has_beaten(self._clock.steady())
         self._desk.rest()
 
     def keep_alive(self, connection: Connection) -> None:
@@ -105,6 +106,7 @@ class PostgresStore(SqlStore):
         row = connection.execute(QUERIES["register"], values).fetchone()
         assert row is not None
         self.owner = int(row[0])
+        self._has_beaten(self._clock.steady())
 
     def _leave(self) -> None:
         # A server that is away sees us silent; that is as good, only later.
@@ -114,7 +116,9 @@ class PostgresStore(SqlStore):
 
     def _is_gone(self, row: Sequence[Any]) -> bool:
         silence = row[OWNER_HEARTBEAT]
-        return silence is None or silence > self.lease
+        if silence is None:
+            return True
+        return silence > self.lease and self._may_judge(self._clock.steady())
 
     def _session(self) -> PostgresSession:
         return PostgresSession(self)

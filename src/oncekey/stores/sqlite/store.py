@@ -39,7 +39,7 @@ class SqliteStore(SqlStore):
 
     def register(self, connection: sqlite3.Connection) -> None:
         """A row for this process and boot; its number stands in every claim."""
-        self._beaten_at = self._clock.steady()
+        self._has_beaten(self._clock.steady())
         values = {
             "name": self.locks.name,
             "boot": self._boot,
@@ -101,7 +101,7 @@ class SqliteStore(SqlStore):
         steady = self._clock.steady()
         values = {"owner": self.owner, "steady": steady, "floor": self._floor_by(connection)}
         if connection.execute(QUERIES["beat"], values).fetchall():
-            self._beaten_at = steady
+            self._has_beaten(steady)
         else:
             # Silent for so long that others have buried us: start a new life.
             self.locks.rename()
@@ -137,8 +137,10 @@ class SqliteStore(SqlStore):
         name = row[OWNER_NAME]
         if name is None or row[OWNER_BOOT] != self._boot:
             return True
-        silent = self._clock.steady() - row[OWNER_HEARTBEAT]
-        return silent > self.lease or self.locks.is_dead(name)
+        if self.locks.is_dead(name):
+            return True
+        now = self._clock.steady()
+        return now - row[OWNER_HEARTBEAT] > self.lease and self._may_judge(now)
 
     def _bury(self, name: str) -> None:
         self.locks.bury(name)
