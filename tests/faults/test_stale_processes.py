@@ -8,7 +8,9 @@ import pytest
 
 import oncekey
 from oncekey import Busy, Ledger, Operation, Proceed, Ref, Scope
+from tests.fixtures.claimant import claimant, outcome_of
 from tests.fixtures.frozen import FrozenClock
+from tests.fixtures.processes import Start
 from tests.fixtures.shop import connect
 from tests.fixtures.stores import until
 from tests.fixtures.street import Order, Server, Street
@@ -149,6 +151,37 @@ def test_a_late_writer_changes_nothing_and_its_caller_gets_the_winners_answer(
         assert server.ask(path, "k").body == kept.body
     assert len(brief.effects("k")) == effects
     assert kept.json["execution"] in brief.effects("k")
+
+
+def test_every_verb_of_a_late_writer_is_refused_while_the_winner_runs(
+    brief: Street, start: Start
+) -> None:
+    late, winner = (Teller(start, brief.url) for _ in range(2))
+    assert late("begin", "k") == "Proceed"
+    late.process.pause()
+    assert winner("begin", "k", wait=60.0) == "Proceed"
+    late.process.resume()
+    assert late("settle", "k", "late") == "ClaimLost"
+    assert late("release", "k") == "ClaimLost"
+    assert late("begin", "k") == "Busy"
+    assert winner("settle", "k", "won") == "settled"
+    ledger = oncekey.open(brief.url)
+    record = ledger.peek(operation().ref)
+    assert record is not None
+    assert record.outcome == outcome_of("won")
+    assert record.attempts == 2
+    ledger.close()
+
+
+class Teller:
+    """Another process with a ledger, told what to do."""
+
+    def __init__(self, start: Start, url: str) -> None:
+        self.process = start(claimant, url, {"lease": 0.6})
+
+    def __call__(self, verb: str, *words: Any, **options: Any) -> Any:
+        self.process.tell((verb, words, options))
+        return self.process.hear()
 
 
 def test_a_late_writer_waits_for_the_winner(brief: Street) -> None:
