@@ -13,6 +13,7 @@ import pytest
 
 import oncekey
 from oncekey import LedgerClosed, Operation, Proceed
+from oncekey.core.ports import Query
 from tests.fixtures.claimant import claimant, outcome_of, ref_of
 from tests.fixtures.processes import Process, Start
 from tests.fixtures.stores import until
@@ -113,6 +114,47 @@ def test_a_closed_ledger_claims_and_keeps_nothing(url: str) -> None:
     other = oncekey.open(url, **LONG)
     assert isinstance(other.begin(Operation(ref_of("k"))), Proceed)
     other.close(grace=0.0)
+
+
+def test_a_closed_ledger_looks_after_nothing(url: str) -> None:
+    """Its files are closed, and their numbers may be somebody else's by now."""
+    ledger = oncekey.open(url, **LONG)
+    ledger.close(grace=0.0)
+    for verb in (ledger.sweep, ledger.retention, lambda: ledger.list(Query())):
+        with pytest.raises(LedgerClosed):
+            verb()
+    with pytest.raises(LedgerClosed):
+        ledger.set_retention("interactive", 60.0)
+
+
+def test_a_sweep_under_way_ends_when_its_ledger_closes(url: str) -> None:
+    ledger, under_way, go_on = oncekey.open(url, **LONG), threading.Event(), threading.Event()
+    brief = {"retention": {"interactive": 0.001}}
+    filled = oncekey.open(url, **LONG, **brief)
+    for number in range(300):
+        decision = filled.begin(Operation(ref_of(f"k{number}")))
+        assert isinstance(decision, Proceed)
+        decision.claim.settle(outcome_of("done"))
+    filled.close()
+    ended: list[BaseException] = []
+
+    def progress(done: int, total: int) -> None:
+        under_way.set()
+        go_on.wait()
+
+    def sweep() -> None:
+        try:
+            ledger.sweep(progress)
+        except LedgerClosed as error:
+            ended.append(error)
+
+    sweeping = threading.Thread(target=sweep)
+    sweeping.start()
+    under_way.wait()
+    ledger.close(grace=0.0)
+    go_on.set()
+    sweeping.join()
+    assert len(ended) == 1
 
 
 # -- names -------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
+from oncekey.core.errors import LedgerClosed
+
 _IDLE_SECONDS = 10.0
 
 
@@ -24,12 +26,15 @@ class Desk(Generic[C]):
         self._connect = connect
         self._connection: C | None = None
         self._used_at = 0.0
+        self._closed = False
         self._lock = threading.Lock()
 
     @contextmanager
     def borrow(self) -> Iterator[C]:
         """The connection, for one caller at a time. After an error it is not used again."""
         with self._lock:
+            if self._closed:
+                raise LedgerClosed
             connection = self._connection or self._connect()
             self._connection = None
             try:
@@ -47,10 +52,13 @@ class Desk(Generic[C]):
     def rest(self) -> None:
         """Close the connection when nobody has used it for a while."""
         if self._connection is not None and time.monotonic() - self._used_at > _IDLE_SECONDS:
-            self.close()
+            self.pause()
+            self.resume()
 
     def close(self) -> None:
+        """For good, as soon as whoever has the connection gives it back."""
         self.pause()
+        self._closed = True
         self.resume()
 
     def pause(self) -> None:
