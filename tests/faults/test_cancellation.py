@@ -25,6 +25,7 @@ from oncekey import (
     Unknown,
 )
 from oncekey.asgi import IdempotencyMiddleware
+from tests.fixtures.bare import request
 
 DONE = Outcome(Kind.RESPONSE, 201, (), b"done")
 # More turns of a loop than a claim in memory needs from its first line to its last.
@@ -142,21 +143,6 @@ class Waiting:
         self.runs += 1
         self.entered.set()
         await asyncio.Event().wait()
-
-
-async def request(app: Any) -> list[dict[str, Any]]:
-    sent: list[dict[str, Any]] = []
-    headers = [(b"idempotency-key", b"k")]
-    scope = {"type": "http", "method": "POST", "path": "/orders", "headers": headers}
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
-
-    await app(scope, receive, send)
-    return sent
 
 
 @pytest.mark.anyio

@@ -13,6 +13,7 @@ import pytest
 import oncekey
 from oncekey import Ledger, Ref, Scope
 from oncekey.asgi import IdempotencyMiddleware
+from tests.fixtures.bare import request
 from tests.fixtures.caller import Answer
 from tests.fixtures.claimant import claimant
 from tests.fixtures.processes import Process, Start
@@ -163,19 +164,7 @@ class Counting:
 
 
 async def post(app: Any) -> bytes:
-    body = b""
-    headers = [(b"idempotency-key", b"k")]
-    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: dict[str, Any]) -> None:
-        nonlocal body
-        body += message.get("body", b"")
-
-    await app(scope, receive, send)
-    return body
+    return b"".join([message.get("body", b"") for message in await request(app)])
 
 
 def test_a_remembered_answer_expires_to_the_millisecond(tmp_path: Path) -> None:

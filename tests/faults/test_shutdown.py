@@ -1,5 +1,6 @@
 """Processes that end in good order, and names that no later process can have."""
 
+import asyncio
 import os
 import signal
 import sqlite3
@@ -13,7 +14,9 @@ import pytest
 
 import oncekey
 from oncekey import LedgerClosed, Operation, Proceed
+from oncekey.asgi import IdempotencyMiddleware
 from oncekey.core.ports import Query
+from tests.fixtures.bare import request
 from tests.fixtures.claimant import claimant, outcome_of, ref_of
 from tests.fixtures.processes import Process, Start
 from tests.fixtures.stores import until
@@ -155,6 +158,19 @@ def test_a_sweep_under_way_ends_when_its_ledger_closes(url: str) -> None:
     go_on.set()
     sweeping.join()
     assert len(ended) == 1
+
+
+def test_an_answer_that_comes_after_the_end_is_not_given(tmp_path: Path) -> None:
+    """It was not kept: whoever retries may find that it ran again."""
+    ledger = oncekey.open(f"sqlite:///{tmp_path}/oncekey.db")
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        ledger.close(grace=0.0)
+        await send({"type": "http.response.start", "status": 201, "headers": []})
+        await send({"type": "http.response.body", "body": b"done"})
+
+    start, _ = asyncio.run(request(IdempotencyMiddleware(app, ledger=ledger)))
+    assert start["status"] == 503
 
 
 # -- names -------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from oncekey.core.claim import Claim
-from oncekey.core.errors import ClaimLost, StoreError, TerminalError
+from oncekey.core.errors import ClaimLost, LedgerClosed, StoreError, TerminalError
 from oncekey.core.finality import is_final_status
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Headers, Kind, Outcome, make
@@ -191,7 +191,7 @@ class Collector:
             self._way = "replaced"
             await self._respond(await self._answer_of_winner())
             return False
-        except StoreError:
+        except (StoreError, LedgerClosed):
             self._way = "replaced"
             await self._respond(ran_but_not_stored(claim.operation_id))
             return False

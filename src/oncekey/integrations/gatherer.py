@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Literal
 
 from oncekey.core.claim import Claim
-from oncekey.core.errors import ClaimLost, OnceKeyError, StoreError, TerminalError
+from oncekey.core.errors import ClaimLost, LedgerClosed, OnceKeyError, StoreError, TerminalError
 from oncekey.core.finality import is_final_status
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Headers, Kind, Outcome
@@ -184,7 +184,7 @@ class Gatherer:
                 claim.release()
         except ClaimLost:
             self.replacement = self._answer_of_winner()
-        except StoreError:
+        except (StoreError, LedgerClosed):
             self.replacement = ran_but_not_stored(claim.operation_id)
         if self.replacement is not None:
             self._way = "done"
