@@ -1,13 +1,15 @@
 """Processes that stood still or are slow: alive as long as they beat, fenced off after."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import oncekey
-from oncekey import Busy, Ledger, Operation, Proceed, Ref, Scope
+from oncekey import Busy, Ledger, Operation, Proceed, Ref, Replay, Scope
 from tests.fixtures.claimant import claimant, outcome_of
 from tests.fixtures.frozen import FrozenClock
 from tests.fixtures.processes import Start
@@ -84,6 +86,40 @@ def test_a_process_that_was_buried_starts_a_new_life_with_its_next_claim(pair: P
     assert isinstance(pair.one.begin(operation()), Proceed)
     assert isinstance(pair.two.begin(operation()), Busy)
     assert pair.one.store.owner != before
+
+
+def test_a_claim_of_a_retention_class_that_is_gone_can_be_settled(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/oncekey.db"
+    before = oncekey.open(url, retention={"special": 60.0})
+    assert isinstance(before.begin(operation(retention="special")), Proceed)
+    before.close(grace=0)
+    after = oncekey.open(url)
+    decision = after.begin(operation())
+    assert isinstance(decision, Proceed)
+    decision.claim.settle(outcome_of("done"))
+    assert isinstance(after.begin(operation()), Replay)
+    after.close()
+
+
+def test_a_row_that_makes_no_sense_stops_nobody(tmp_path: Path) -> None:
+    """Retention is read with every heartbeat; what an operator wrote there by hand may be wrong."""
+    url = f"sqlite:///{tmp_path}/oncekey.db"
+    ledger = oncekey.open(url, lease=0.6)
+    with closing(sqlite3.connect(tmp_path / "oncekey.db")) as file, file:
+        file.execute("INSERT INTO oncekey_retention VALUES ('No Name', 5), ('interactive', -1)")
+    first = _heartbeat_at(tmp_path)
+    until(lambda: _heartbeat_at(tmp_path) > first)
+    assert isinstance(ledger.begin(operation()), Proceed)
+    other = oncekey.open(url)
+    assert isinstance(other.begin(operation()), Busy)
+    assert ledger.retention()["interactive"] == 86400.0
+    other.close()
+    ledger.close(grace=0)
+
+
+def _heartbeat_at(folder: Path) -> int:
+    with closing(sqlite3.connect(folder / "oncekey.db")) as file:
+        return int(file.execute("SELECT max(heartbeat_at) FROM oncekey_owners").fetchone()[0])
 
 
 def test_two_processes_that_draw_one_number_do_not_share_a_claim(tmp_path: Path) -> None:

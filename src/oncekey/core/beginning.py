@@ -114,8 +114,11 @@ class Beginning:
     def _taken(self, takeover: TakeOver) -> Steps[Decision]:
         """The claim of a dead holder is ours; with `ask`, the application says what it finds."""
         old = takeover.record
-        # The record goes on under the request that first made it.
-        first = self._operation._replace(request_id=old.request_id, retention=old.retention)
+        # The record goes on under the request that first made it, and under its retention, unless
+        # that class is gone: an outcome without one could never be stored.
+        known = old.retention in self._ledger.retention_classes
+        retention = old.retention if known else self._operation.retention
+        first = self._operation._replace(request_id=old.request_id, retention=retention)
         taken = Insert(old.id, self._digest, first, old.created_at, old.expires_at)
         proceed = self._ledger.proceed(taken, old.fence + 1)
         if not takeover.ask:

@@ -177,7 +177,7 @@ class Ledger:
 
     def retention(self) -> dict[str, float]:
         """Seconds an outcome is kept, by class."""
-        self.retention_classes.update(self.store.retention())
+        self.retention_classes.learn(self.store.retention())
         return self.retention_classes.seconds()
 
     def set_retention(self, name: str, seconds: float) -> None:
@@ -300,5 +300,5 @@ class Ledger:
     def _beat(self, retention: Mapping[str, float]) -> int:
         """With each heartbeat: learn the retention classes, tell the lowest number still held."""
         self._sweeper.start()
-        self.retention_classes.update(retention)
+        self.retention_classes.learn(retention)
         return min(self._held.copy(), default=self._numbers.floor())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 
 from oncekey.core.errors import InvalidInput, RetentionUnknown
 
@@ -29,6 +30,15 @@ class Retention:
     def update(self, classes: Mapping[str, float]) -> None:
         for name, seconds in classes.items():
             self._milliseconds[check_class(name)] = check_seconds(seconds)
+
+    def learn(self, classes: Mapping[str, float]) -> None:
+        """What the store holds, as far as it makes sense: no row in it may stop a process."""
+        for name, seconds in classes.items():
+            with suppress(InvalidInput):
+                self.update({name: seconds})
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._milliseconds
 
     def milliseconds(self, name: str) -> int:
         try:
