@@ -1,13 +1,14 @@
 """The command: python -m bench."""
 
 import argparse
+import json
 import time
 from dataclasses import replace
 from pathlib import Path
 
 from bench import machine, plot, report
 from bench.contenders import CONTENDERS, Contender
-from bench.results import QUICK, Plan, Results
+from bench.results import QUICK, Plan, Results, results_of
 from bench.scenarios import SCENARIOS, Scenario
 from bench.stage import Stage
 
@@ -46,6 +47,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--scratch", metavar="DIR", help="folder on the disk to measure (default /var/tmp)"
     )
+    parser.add_argument("--redraw", action="store_true", help="report the last whole run again")
     parser.add_argument("--list", action="store_true", help="show what there is and stop")
     return parser.parse_args()
 
@@ -99,10 +101,20 @@ def _run(
     return results
 
 
+def _write(results: Results, folder: Path) -> None:
+    report.write(results, folder)
+    plot.draw(results, folder / "results.svg")
+    print(report.goals_table(results))
+    print(f"Written: {folder / 'RESULTS.md'}")
+
+
 def main() -> None:
     arguments = _arguments()
     if arguments.list:
         _show()
+        return
+    if arguments.redraw:
+        _write(results_of(json.loads((HERE / "results.json").read_text())), HERE)
         return
     missing = machine.install_tools()
     scenarios = [each for each in SCENARIOS if not arguments.only or each.name in arguments.only]
@@ -116,10 +128,7 @@ def main() -> None:
     whole = not (arguments.quick or arguments.only or arguments.contender or missing)
     folder = HERE if whole else HERE / "out"
     folder.mkdir(exist_ok=True)
-    report.write(results, folder)
-    plot.draw(results, folder / "results.svg")
-    print(report.goals_table(results))
-    print(f"Written: {folder / 'RESULTS.md'}")
+    _write(results, folder)
 
 
 if __name__ == "__main__":

@@ -89,6 +89,18 @@ def warn_if_busy() -> None:
         print(f"The machine is busy (load average {load:.1f}): expect wide ranges.")
 
 
+def _commit() -> str:
+    """Which source was measured; `+` when files differed from it."""
+    command = ["git", "describe", "--always", "--dirty=+"]
+    try:
+        run = subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent
+        )
+    except OSError:
+        return "unknown"
+    return run.stdout.strip() or "unknown"
+
+
 def describe(scratch: Path) -> dict[str, str]:
     import sqlite3
 
@@ -98,6 +110,7 @@ def describe(scratch: Path) -> dict[str, str]:
         "kernel": f"{platform.system()} {platform.release()}",
         "fdatasync": f"{fdatasync_ms(scratch)} ms",
         "load average before": f"{os.getloadavg()[0]:.2f}",
+        "commit": _commit(),
         "python": sys.version.split()[0],
         "sqlite": sqlite3.sqlite_version,
         "redis": _tool_version(["redis-server", "--version"], 2),

@@ -94,7 +94,7 @@ def _throughput(title: str) -> Callable[[Findings], str]:
                 _spread(entry),
                 f"{entry.middle('rate'):,.0f}",
                 _latency(entry),
-                "; ".join(entry.notes),
+                _notes(entry),
             )
             for name, entry in _ordered(findings)
             if entry.samples
@@ -199,6 +199,12 @@ def _names(name: str) -> tuple[str, str]:
     contender = _BY_NAME[name]
     label = contender.label if not contender.is_bare else "bare"
     return contender.framework, f"**{label}**" if contender.product == "oncekey" else label
+
+
+def _notes(entry: Entry) -> str:
+    shares = {each: entry.total(each) / entry.total("requests") for each in ("refused", "broken")}
+    counted = [f"{share:.1%} {figure}" for figure, share in shares.items() if share]
+    return "; ".join([*entry.notes, *counted])
 
 
 def _spread(entry: Entry) -> str:

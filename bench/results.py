@@ -1,7 +1,10 @@
 """What a run found: plain values that become results.json, RESULTS.md and the picture."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from statistics import median
+from typing import Any
 
 from bench.rounds import Spread, spread_of
 
@@ -47,6 +50,9 @@ class Entry:
     def middle(self, figure: str) -> float:
         return median(sample[figure] for sample in self.samples)
 
+    def total(self, figure: str) -> float:
+        return sum(sample.get(figure, 0) for sample in self.samples)
+
     def note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
@@ -65,6 +71,16 @@ class Findings:
     def median(self, name: str) -> float | None:
         spread = self.entries[name].spread if name in self.entries else None
         return spread.median if spread else None
+
+
+def results_of(found: dict[str, Any]) -> Results:
+    """The inverse of `asdict`: a run as it was written to results.json."""
+    plan = Plan(**{**found["plan"], "stored_keys": tuple(found["plan"]["stored_keys"])})
+    findings = {
+        name: Findings(name, {each: Entry(**entry) for each, entry in given["entries"].items()})
+        for name, given in found["findings"].items()
+    }
+    return Results(**{**found, "plan": plan, "findings": findings})
 
 
 @dataclass

@@ -75,7 +75,8 @@ class Redis:
     def new_url(self) -> str:
         """A database of its own, so that no contender sees another's keys."""
         self._databases += 1
-        return f"redis://127.0.0.1:{self.port}/{self._databases}"
+        # redis-py's own pool is smaller than the 64 connections of the load and would refuse some.
+        return f"redis://127.0.0.1:{self.port}/{self._databases}?max_connections=128"
 
     def close(self) -> None:
         end(self._process)

@@ -35,8 +35,8 @@ def run(stage: Stage, plan: Plan) -> Findings:
         smallest, *larger = opened
         for number in range(plan.rounds):
             ratios = run_round(smallest, larger, number, rate_of, between=1)
-            for size, ratio in ratios.items():
-                findings.entry(size).ratios.append(ratio)
-            figures = "  ".join(f"{int(size):,}: {ratio:.2f}" for size, ratio in ratios.items())
+            for stored, ratio in ratios.items():
+                findings.entry(stored).ratios.append(ratio)
+            figures = "  ".join(f"{int(stored):,}: {ratio:.2f}" for stored, ratio in ratios.items())
             print(f"  {NAME} {number + 1}/{plan.rounds}  {figures}", flush=True)
     return findings

@@ -26,9 +26,6 @@ def measure_rounds(
             server.refused[name] = f"failed under load: {type(error).__name__} {error}"
             return nan
         entry.samples.append(sample.figures())
-        if sample.refused or sample.broken:
-            counts = f"{sample.refused} refused and {sample.broken} broken"
-            entry.note(f"{counts} of {sample.requests} in a round")
         if wrong_runs and not server.contender.is_bare:
             entry.note(f"the handler ran {wrong_runs:+d} times too often in a round")
         return sample.rate
