@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import sqlite3
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from oncekey import (
     Ledger,
     Operation,
     Outcome,
+    OutcomeUnknown,
     Proceed,
     Ref,
     Replay,
@@ -180,6 +182,33 @@ async def test_a_caller_that_attached_and_left_does_not_disturb_the_others(ledge
     await cancel(attached[0])
     await claim.asettle(DONE)
     assert all(isinstance(each, Replay) for each in await asyncio.gather(*attached[1:]))
+
+
+@pytest.mark.anyio
+async def test_a_function_that_is_cut_off_follows_the_rule_of_takeovers(ledger: Ledger) -> None:
+    entered = asyncio.Event()
+
+    async def wait_forever() -> None:
+        entered.set()
+        await asyncio.Event().wait()
+
+    for takeover in ("rerun", "refuse"):
+        entered.clear()
+        task = asyncio.create_task(ledger.aonce(takeover, wait_forever, takeover=takeover))
+        await entered.wait()
+        await cancel(task)
+    assert await ledger.aonce("rerun", lambda: "ran", wait=SOON) == "ran"
+    with pytest.raises(OutcomeUnknown):
+        await ledger.aonce("refuse", lambda: "ran", takeover="refuse", wait=SOON)
+
+
+def test_a_function_that_ends_its_thread_follows_the_rule_of_takeovers(ledger: Ledger) -> None:
+    for takeover in ("rerun", "refuse"):
+        with pytest.raises(SystemExit):
+            ledger.once(takeover, sys.exit, takeover=takeover)
+    assert ledger.once("rerun", lambda: "ran", wait=SOON) == "ran"
+    with pytest.raises(OutcomeUnknown):
+        ledger.once("refuse", lambda: "ran", takeover="refuse", wait=SOON)
 
 
 class Blocked:
