@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import secrets
+import random
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -61,7 +61,7 @@ class Ledger:
         retention: Mapping[str, float] | None = None,
         cache_bytes: int = 64 << 20,
         sweep_interval: float = 300.0,
-        randbits: Callable[[int], int] = secrets.randbits,
+        randbits: Callable[[int], int] = random.getrandbits,
         faults: Faults | None = None,
         observer: Observer | None = None,
     ) -> None:

@@ -26,7 +26,6 @@ from oncekey.core.ports import (
     Take,
     Waiter,
 )
-from oncekey.core.waiting import deliver
 
 _OWNER, _NOBODY = 1, 0
 
@@ -50,10 +49,8 @@ class MemoryStore:
         else:
             with self._lock:
                 answer = self._answer(request)
-        if waiter.loop is None:
-            waiter.resolve(answer)
-        else:
-            deliver([(waiter, answer)])
+        # Whoever submits is in the waiter's own thread, or on its own loop.
+        waiter.resolve(answer)
 
     def ask_within(self, transaction: Any, request: Request) -> Answer:
         raise ConfigurationError("memory:// has no transactions; use sqlite:/// or postgresql://")
