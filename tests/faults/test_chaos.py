@@ -15,6 +15,8 @@ pytestmark = [pytest.mark.chaos, pytest.mark.timeout(1800)]
 
 SERVERS, CALLERS = 3, 6
 PATHS = ("/rerun", "/refuse", "/recover", "/within")
+# Seconds an order takes: long enough that whoever is killed or stopped has some in its hands.
+PACE = 0.03
 # Kills, unless the environment says how many.
 KILLS = int(os.environ.get("CHAOS_KILLS", "300"))
 
@@ -29,9 +31,16 @@ def dice() -> random.Random:
 
 
 @pytest.fixture
-def brief(tmp_path: Path) -> Iterator[Street]:
-    """Shops on SQLite whose claims lapse soon, not only when their process is dead."""
-    made = Street(f"sqlite:///{tmp_path}/oncekey.db", tmp_path, lease=0.6)
+def street(tmp_path: Path) -> Iterator[Street]:
+    """Shops on SQLite; claims lapse with their process, and soon when it stands still."""
+    made = Street(f"sqlite:///{tmp_path}/oncekey.db", tmp_path, lease=0.6, pace=PACE)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def postgres_street(tmp_path: Path, postgres_url: str) -> Iterator[Street]:
+    made = Street(postgres_url, tmp_path, lease=0.6, pace=PACE)
     yield made
     made.close()
 
@@ -52,11 +61,11 @@ def test_kills_on_sqlite(street: Street, dice: random.Random) -> None:
     check(street, load)
 
 
-def test_kills_and_stops_on_sqlite(brief: Street, dice: random.Random) -> None:
-    row = Row(brief, SERVERS, dice)
+def test_kills_and_stops_on_sqlite(street: Street, dice: random.Random) -> None:
+    row = Row(street, SERVERS, dice)
     load = Load(row, PATHS, dice)
-    run(brief, dice, [row.kill, row.kill_at_a_point, row.stop_for_a_while], load, KILLS // 3)
-    check(brief, load, stopped=True)
+    run(street, dice, [row.kill, row.kill_at_a_point, row.stop_for_a_while], load, KILLS // 3)
+    check(street, load, stopped=True)
 
 
 @pytest.mark.postgres
