@@ -1,5 +1,6 @@
 """SQLite that is full, locked, read-only or no database: nothing runs, nothing is lost."""
 
+import fcntl
 import os
 import resource
 import sqlite3
@@ -16,7 +17,7 @@ from oncekey import ConfigurationError, StoreUnavailable
 from tests.fixtures.processes import Start
 from tests.fixtures.shop import give_up_privileges
 from tests.fixtures.stores import until
-from tests.fixtures.street import Server, Street
+from tests.fixtures.street import Order, Server, Street
 
 # Enough for a line of the shop's own file, too little for a page of the database.
 FULL = 4096
@@ -118,6 +119,31 @@ def test_what_was_remembered_is_answered_while_nothing_can_be_written(street: St
     assert server.ask("/rerun", "k").replayed
     with full_disk(street, server):
         assert server.ask("/rerun", "k").body == first.body
+
+
+def test_a_process_that_stops_in_the_middle_of_a_commit_does_not_stop_all_answers(
+    street: Street,
+) -> None:
+    """The gate is in the hands of somebody who stands still; who holds it makes no difference."""
+    server = street.open(impatient=True, in_flight="conflict")
+    order = server.order("/held", "k")
+    with (street.folder / "oncekey.db-locks" / "gate").open("rb") as gate:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        server.go()
+        waiting = [Order(server, "/rerun", "first")]
+        until(lambda: _is_refused(server, waiting))
+        assert server.ask("/rerun", "other").problem == "ledger-unavailable"
+    # The outcome was kept all the time, and so was the claim that had gone ahead.
+    assert order.answer().status == 201
+    assert {each.answer().status for each in waiting} <= {201, 503}
+    assert server.ask("/rerun", "other").status == 201
+    assert [len(street.effects(key)) for key in ("k", "other")] == [1, 1]
+
+
+def _is_refused(server: Server, waiting: list[Order]) -> bool:
+    """Each call waits for the writer, until one comes so late that all of them are told."""
+    waiting.append(Order(server, "/rerun", f"later-{len(waiting)}"))
+    return any(each.is_over for each in waiting)
 
 
 # -- at the start ------------------------------------------------------------------------

@@ -31,8 +31,14 @@ log = logging.getLogger("oncekey")
 # How long a caller waits for a store that is away before it is told; the writer tries on after.
 _PATIENCE = 10.0
 _PAUSE_AFTER_FAILURE = 0.2
+# A group may have to wait for a lock as long as a database lets it; longer than that is no waiting.
+_STUCK = 20.0
 _JOIN_TIMEOUT = 10.0
 _FOREVER = float("inf")
+
+
+# How a claim ended must be written, however long that takes.
+_ENDINGS = (Settle, Release, Abandon)
 
 
 class Job(NamedTuple):
@@ -64,6 +70,8 @@ class Writer:
     ) -> None:
         self._heartbeat = heartbeat
         self._pending: list[Job] = []
+        self._since = 0.0
+        """When the oldest of them began to wait; 0 when nothing does."""
         self._lock = threading.Lock()
         self._sleepers: list[threading.Lock] = []
         self._closing = False
@@ -82,8 +90,12 @@ class Writer:
             if self._closing:
                 deliver([(waiter, LedgerClosed())])
                 return
+            if not self._pending:
+                self._since = self._since or time.monotonic()
             self._pending.append(make(Job, (request, waiter, None)))
             if not self._sleepers:
+                if time.monotonic() - self._since > _STUCK:
+                    self._refuse_claims()
                 return
             sleeper = self._sleepers.pop()
         sleeper.release()
@@ -107,6 +119,14 @@ class Writer:
     def resume(self) -> None:
         for line in self._lines:
             line.resume()
+
+    def _refuse_claims(self) -> None:
+        """Nobody takes what waits: somebody stands still who keeps every writer from the store."""
+        error = StoreUnavailable("the store has been busy for too long")
+        endings = [job for job in self._pending if isinstance(job.request, _ENDINGS)]
+        claims = [job for job in self._pending if not isinstance(job.request, _ENDINGS)]
+        self._pending = endings
+        deliver([(job.waiter, error) for job in claims])
 
     # -- the writer's own thread ---------------------------------------------------------
 
@@ -132,7 +152,7 @@ class Writer:
         """All waiting jobs; sleeps when there are none, until the next heartbeat at most."""
         with self._lock:
             if self._pending or self._closing:
-                jobs, self._pending = self._pending, []
+                jobs, self._pending, self._since = self._pending, [], 0.0
                 return jobs
             sleeper = threading.Lock()
             sleeper.acquire()
@@ -141,7 +161,7 @@ class Writer:
         with self._lock:
             if sleeper in self._sleepers:
                 self._sleepers.remove(sleeper)
-            jobs, self._pending = self._pending, []
+            jobs, self._pending, self._since = self._pending, [], 0.0
         return jobs
 
     def _retry_later(self, unfinished: list[Job]) -> None:
@@ -153,6 +173,7 @@ class Writer:
             return
         time.sleep(_PAUSE_AFTER_FAILURE)
         with self._lock:
+            self._since = self._since or time.monotonic()
             self._pending[:0] = unfinished
 
 
@@ -224,7 +245,7 @@ def _refuse(jobs: list[Job], error: StoreError, sent: bool) -> list[Job]:
     answers: list[tuple[Waiter, Any]] = []
     kept: list[Job] = []
     for job in jobs:
-        if not isinstance(job.request, Settle | Release | Abandon):
+        if not isinstance(job.request, _ENDINGS):
             answers.append((job.waiter, error))
             kept += _undo(job.request) if sent else []
         elif job.deadline is None:
