@@ -6,7 +6,7 @@ import subprocess
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from httptools import HttpResponseParser
 
@@ -88,8 +88,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)
 
     def ask(self, request: bytes) -> asyncio.Future[int]:
         assert self._transport is not None

@@ -1,9 +1,10 @@
 """Duplicates: 64 callers send one key at the same moment; all want the one answer, soon."""
 
-import asyncio
 from math import nan
 from secrets import token_hex
 from statistics import median
+
+import uvloop
 
 from bench.load import FAILURES, Burst, burst, connect
 from bench.results import Findings, Plan
@@ -70,7 +71,7 @@ def _run_bursts(server: Server, number: int) -> list[Burst]:
             for connection in connections:
                 connection.close()
 
-    return asyncio.run(all_bursts())
+    return uvloop.run(all_bursts())
 
 
 def _progress(number: int, rounds: int, bare: str, findings: Findings, others: list[str]) -> None:

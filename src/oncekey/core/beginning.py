@@ -67,13 +67,18 @@ class Beginning:
         if self._ledger.closed:
             raise LedgerClosed
         pauses = Pauses(self._ledger.clock, wait)
+        ours = self._ledger.runs(self._operation, self._digest)
+        # What this process runs itself it need not ask the store about, not at once at least.
+        ask = not ours or sent is not None
         while True:
-            decision = yield from self._claim(sent)
-            sent = None
-            pause = pauses.next()
-            if not isinstance(decision, Busy) or pause is None:
-                return decision
+            pause = pauses.next(ours=ours)
+            if ask or pause is None:
+                decision = yield from self._claim(sent)
+                sent = None
+                if not isinstance(decision, Busy) or pause is None:
+                    return decision
             settled = yield Nap(self._digest, pause)
+            ours, ask = self._ledger.runs(self._operation, self._digest), True
             if isinstance(settled, Record):
                 same = settled.fingerprint == self._operation.fingerprint
                 return Replay(settled) if same else Mismatch(settled)

@@ -132,8 +132,9 @@ class Claim:
         return make(Settle, (self.id, self.fence, outcome, now, now + kept))
 
     def _settled(self, settle: Settle, *, shared: bool = True) -> Record:
-        if self._ledger.fault is not None:
-            self._ledger.fault("after-settle")
+        ledger = self._ledger
+        if ledger.fault is not None:
+            ledger.fault("after-settle")
         ref, fingerprint, request_id, retention, _ = self.operation
         number, fence, outcome, completed_at, expires_at = settle
         values = (
@@ -141,7 +142,8 @@ class Claim:
             self.created_at, expires_at, completed_at, outcome, None,
         )  # fmt: skip
         record = make(Record, values)
-        self.end(record if shared else None)
+        self.concluded = True
+        ledger.ended(self, record if shared else None)
         return record
 
     def end(self, settled: Record | None) -> None:

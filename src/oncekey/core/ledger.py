@@ -74,6 +74,8 @@ class Ledger:
         self._numbers = OperationNumbers(randbits)
         self._watchers = Watchers()
         self._held: dict[int, Claim] = {}
+        # What this process claims or runs; a hint for those who wait, never an answer.
+        self._running: dict[bytes, Operation] = {}
         self.cache = ReplayCache(cache_bytes, store.purge_epoch)
         self.closed = False
         self._driver = Driver(store, self._watchers, self._orphaned)
@@ -116,18 +118,27 @@ class Ledger:
         known = self.recall(operation, digest)
         if known is not None:
             return known
+        if wait >= Pauses.LONGEST and self.runs(operation, digest):
+            asked_at = self.clock.steady()
+            record: Record | None = await self._watchers.join(digest)
+            if record is not None and record.fingerprint == operation.fingerprint:
+                return Replay(record)
+            wait = max(0.0, wait - (self.clock.steady() - asked_at) / 1000)
         sent = None
-        if transaction is None and not self.closed:
+        if not (transaction or self.closed or (wait and digest in self._running)):
             # Most keys are new, and then there is nothing to decide.
             epoch, insert = self.cache.epoch(), self.insert_of(operation, digest)
+            self._running[digest] = operation
             waiter = self.send(insert)
             try:
                 answer = await waiter.future
             except BaseException:
                 waiter.desert()
+                self._give_up(digest)
                 raise
             if type(answer) is Held:
                 return self.proceed(insert, answer.fence)
+            self._give_up(digest)
             if isinstance(answer, BaseException):
                 raise answer
             sent = Sent(insert, answer, epoch)
@@ -265,13 +276,25 @@ class Ledger:
         if self.fault is not None:
             self.fault("after-claim")
         claim = self._held[number] = Claim(self, operation, digest, number, fence, created_at)
-        return Proceed(claim)
+        self._running[digest] = operation
+        return make(Proceed, (claim,))
 
     def ended(self, claim: Claim, settled: Record | None) -> None:
         """A claim of this process is concluded; whoever attached to it gets the answer."""
         self._held.pop(claim.id, None)
+        self._running.pop(claim.digest, None)
         if claim.digest in self._watchers:
             self._watchers.wake(claim.digest, settled)
+
+    def runs(self, operation: Operation, digest: bytes) -> bool:
+        """Whether this process is about it already, so that whoever waits is woken when it ends."""
+        running = self._running.get(digest)
+        return running is not None and running.fingerprint == operation.fingerprint
+
+    def _give_up(self, digest: bytes) -> None:
+        """Somebody else has the key after all; whoever counted on us must ask for itself."""
+        self._running.pop(digest, None)
+        self._watchers.wake(digest, None)
 
     def forget(self, request: Request) -> None:
         """Send a request without waiting for its answer."""
@@ -292,6 +315,7 @@ class Ledger:
         """In a forked child: claims, waiters and threads are the parent's, and locks may be held
         by threads that are not here any more."""
         self._held.clear()
+        self._running.clear()
         self._watchers.forget()
         self.cache.forget()
         self._numbers = self._numbers.renewed()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Literal, NamedTuple
 
@@ -45,10 +46,17 @@ class Ref(NamedTuple):
 
     @property
     def digest(self) -> bytes:
-        """16 bytes that stand for (namespace, endpoint, key); lengths keep the parts apart."""
-        (namespace, endpoint), key = self
-        joined = f"{len(namespace)}:{namespace}{len(endpoint)}:{endpoint}{key}"
-        return blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        """16 bytes that stand for (namespace, endpoint, key)."""
+        scope, key = self
+        joined = _head(*scope) + key.encode("utf-8", "surrogatepass")
+        return blake2b(joined, digest_size=16).digest()
+
+
+@lru_cache(maxsize=256)
+def _head(namespace: str, endpoint: str) -> bytes:
+    """The scope of a key, its lengths keeping the parts apart."""
+    head = f"{len(namespace)}:{namespace}{len(endpoint)}:{endpoint}"
+    return head.encode("utf-8", "surrogatepass")
 
 
 class Operation(NamedTuple):
@@ -114,7 +122,7 @@ class Record(NamedTuple):
 
 def operation_id_of(number: int) -> str:
     """`op_` and 16 hexadecimal digits, which sort as the number does."""
-    return f"op_{number:016x}"
+    return "op_" + number.to_bytes(8, "big").hex()
 
 
 def number_of(operation_id: str) -> int | None:

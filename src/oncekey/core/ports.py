@@ -95,7 +95,8 @@ Answer = Held | Found | Gone | bool | None | BaseException
 class Waiter(Protocol):
     """Whoever waits for an answer, in a thread or on an event loop."""
 
-    loop: Any
+    @property
+    def loop(self) -> Any: ...
 
     def resolve(self, answer: Any) -> None: ...
 

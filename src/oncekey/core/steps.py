@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from oncekey.core.clock import Clock
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.ports import Request, Store
-from oncekey.core.waiting import LoopWaiter, ThreadWaiter, deliver
+from oncekey.core.waiting import LoopWaiter, ThreadWaiter, deliver, waiter_for
 
 T = TypeVar("T")
 Steps = Generator[Any, Any, T]
@@ -44,55 +44,71 @@ class Nap(NamedTuple):
 
 
 class Pauses:
-    """How long to wait before looking again at a claim that another process holds."""
+    """How long to wait before looking again at a claim.
 
-    _FIRST, _LONGEST, _GROWTH = 0.010, 0.250, 1.5
+    The end of one that this process holds wakes whoever waits; the end of another's does not.
+    """
+
+    LONGEST = 0.250
+    _FIRST, _GROWTH = 0.010, 1.5
 
     def __init__(self, clock: Clock, timeout: float) -> None:
         self._clock = clock
         self._deadline = clock.steady() + timeout * 1000
         self._pause = self._FIRST
 
-    def next(self) -> float | None:
+    def next(self, *, ours: bool = False) -> float | None:
         """Seconds until the next look; None when the time is up."""
         left = (self._deadline - self._clock.steady()) / 1000
         if left <= 0:
             return None
-        pause, self._pause = self._pause, min(self._pause * self._GROWTH, self._LONGEST)
+        if ours:
+            return min(self.LONGEST, left)
+        pause, self._pause = self._pause, min(self._pause * self._GROWTH, self.LONGEST)
         return min(pause, left)
 
 
-class Watchers:
-    """Who waits for a claim to be concluded in this process."""
+class Watchers(dict[bytes, list[ThreadWaiter | LoopWaiter]]):
+    """Who waits for a claim to be concluded in this process, by its digest."""
 
     def __init__(self) -> None:
-        self._waiters: dict[bytes, list[ThreadWaiter | LoopWaiter]] = {}
+        super().__init__()
         self._lock = threading.Lock()
 
     def add(self, digest: bytes, waiter: ThreadWaiter | LoopWaiter) -> None:
         with self._lock:
-            self._waiters.setdefault(digest, []).append(waiter)
+            self.setdefault(digest, []).append(waiter)
 
-    def __contains__(self, digest: bytes) -> bool:
-        return digest in self._waiters
+    async def join(self, digest: bytes) -> Any:
+        """Wait on the running loop until the claim is concluded; None when that takes longer than
+        it is good not to ask the store. Those who wait for one claim share one timer."""
+        waiter = waiter_for(None)
+        if digest not in self:
+            waiter.loop.call_later(Pauses.LONGEST, self.wake, digest, None)
+        self.add(digest, waiter)
+        try:
+            return await waiter.future
+        except BaseException:
+            self.remove(digest, waiter)
+            raise
 
     def forget(self) -> None:
         """In a forked child: nobody here waits."""
-        self._waiters = {}
+        self.clear()
         self._lock = threading.Lock()
 
     def wake(self, digest: bytes, answer: Any) -> None:
         with self._lock:
-            waiters = self._waiters.pop(digest, [])
+            waiters = self.pop(digest, [])
         deliver([(waiter, answer) for waiter in waiters])
 
     def remove(self, digest: bytes, waiter: ThreadWaiter | LoopWaiter) -> None:
         with self._lock:
-            waiters = self._waiters.get(digest, [])
+            waiters = self.get(digest, [])
             if waiter in waiters:
                 waiters.remove(waiter)
             if not waiters:
-                self._waiters.pop(digest, None)
+                self.pop(digest, None)
 
 
 class Driver:
@@ -192,12 +208,12 @@ class Driver:
 
     def send(self, request: Request) -> LoopWaiter:
         """One request to the store, from an event loop: its answer is the waiter's future."""
-        waiter = LoopWaiter(self._orphan, request)
+        waiter = waiter_for(request, self._orphan)
         self._store.submit(request, waiter)
         return waiter
 
     async def _anap(self, digest: bytes, seconds: float) -> Any:
-        waiter = LoopWaiter(None, None)
+        waiter = waiter_for(None)
         self._watchers.add(digest, waiter)
         timer = waiter.loop.call_later(seconds, waiter.resolve, None)
         try:

@@ -7,8 +7,9 @@ import asyncio
 from asyncio import get_running_loop
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
+from oncekey.core.model import make
 from oncekey.core.ports import Waiter
 
 
@@ -43,16 +44,13 @@ class ThreadWaiter:
         return self._answer
 
 
-class LoopWaiter:
-    """Wakes one task. `orphan` is told of the answer to a request nobody waits for any more."""
+class LoopWaiter(NamedTuple):
+    """Wakes one task. `heir` is told of the answer to a request nobody waits for any more."""
 
-    __slots__ = ("_orphan", "_request", "future", "loop")
-
-    def __init__(self, orphan: Callable[[Any, Any], None] | None, request: Any) -> None:
-        self.loop = loop = get_running_loop()
-        self.future: asyncio.Future[Any] = loop.create_future()
-        self._orphan = orphan
-        self._request = request
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    heir: Callable[[Any, Any], None] | None
+    request: Any
 
     def resolve(self, answer: Any) -> None:
         """Only on the waiter's own loop; from elsewhere go through `deliver`."""
@@ -63,23 +61,22 @@ class LoopWaiter:
 
     def desert(self) -> None:
         """The task was cancelled: an answer that has come, or is still to come, is nobody's."""
-        future, self.future = self.future, _LEFT
-        if future.done() and not future.cancelled():
-            self.orphan(future.result())
+        if not self.future.done():
+            # Its loop may be closed; it is cancelled all the same.
+            with suppress(RuntimeError):
+                self.future.cancel()
+        elif not self.future.cancelled():
+            self.orphan(self.future.result())
 
     def orphan(self, answer: Any) -> None:
-        if self._orphan is not None:
-            self._orphan(self._request, answer)
+        if self.heir is not None:
+            self.heir(self.request, answer)
 
 
-class _Left:
-    """Stands where the future was that nobody waits for."""
-
-    def done(self) -> bool:
-        return True
-
-
-_LEFT: Any = _Left()
+def waiter_for(request: Any, heir: Callable[[Any, Any], None] | None = None) -> LoopWaiter:
+    """A waiter on the running loop."""
+    loop = get_running_loop()
+    return make(LoopWaiter, (loop, loop.create_future(), heir, request))
 
 
 def deliver(answers: Iterable[tuple[Waiter, Any]]) -> None:

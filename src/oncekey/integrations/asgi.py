@@ -9,7 +9,7 @@ from typing import Any
 from oncekey.core.decision import Proceed, Replay
 from oncekey.core.errors import LedgerClosed, StoreError
 from oncekey.core.ledger import Ledger
-from oncekey.core.model import Operation, make
+from oncekey.core.model import Operation, Ref, make
 from oncekey.core.scope import Scope as KeyScope
 from oncekey.integrations.collector import Collector
 from oncekey.integrations.receiver import Receiver
@@ -68,20 +68,19 @@ class Protection:
         self._identity = identity
         self._memo = Memo()
 
-    async def __call__(
+    def __call__(
         self, scope: Scope, receive: Receive, send: Send, rule: Rule, endpoint: str
-    ) -> None:
+    ) -> Awaitable[None]:
+        """What to await: the app itself when there is nothing to protect."""
         if scope["method"] not in rule.methods:
-            await self._app(scope, receive, send)
-            return
+            return self._app(scope, receive, send)
         lines = lines_of(scope["headers"])
         key = key_in(lines.keys, rule)
         if key is None:
-            await self._app(scope, receive, send)
-        elif isinstance(key, Response):
-            await respond(send, key)
-        else:
-            await self._protect(scope, receive, send, rule, endpoint, lines, key)
+            return self._app(scope, receive, send)
+        if isinstance(key, Response):
+            return respond(send, key)
+        return self._protect(scope, receive, send, rule, endpoint, lines, key)
 
     async def _protect(
         self,
@@ -97,14 +96,16 @@ class Protection:
         body: bytes | Body | Response | None = whole_of(message, rule)
         if body is None:
             body = await read(message, receive, lines.content_type, rule.max_request_body)
-        if isinstance(body, Response):
-            await respond(send, body)
-            return
+            if isinstance(body, Response):
+                await respond(send, body)
+                return
         if self._identity is None:
             namespace = namespace_of_credentials(lines.credentials)
         else:
             namespace = await self._namespace(self._identity, scope, lines)
-        request = make(Request, (*_target_of(scope), lines.content_type, body))
+        path = scope.get("raw_path") or scope["path"].encode()
+        query = scope.get("query_string", b"")
+        request = make(Request, (scope["method"], path, query, lines.content_type, body))
         whose = make(KeyScope, (namespace, endpoint))
         known = self._memo.get((whose, key, request))
         if known is not None and self._ledger.remembers(known.digest, known.record):
@@ -142,12 +143,17 @@ class Protection:
             collector = Collector(ledger, rule, decision.claim, send)
             await collector.run(self._app, scope, Receiver(request.body, receive))
             return
-        response = response_of(decision)
         if isinstance(decision, Replay) and len(request.body) <= LONGEST_BODY:
-            ref = operation.ref
-            known = Remembered(ref.digest, decision.record, response)
-            self._memo.put((ref.scope, ref.key, request), known)
-        await respond(send, response)
+            await respond(send, self._remembered(operation.ref, request, decision))
+        else:
+            await respond(send, response_of(decision))
+
+    def _remembered(self, ref: Ref, request: Request, replay: Replay) -> Response:
+        known = self._memo.get((*ref, request))
+        if known is None or known.record is not replay.record:
+            known = Remembered(ref.digest, replay.record, response_of(replay))
+            self._memo.put((*ref, request), known)
+        return known.response
 
     async def _namespace(self, identity_of: IdentityOf, scope: Scope, lines: Lines) -> str:
         identity = identity_of(scope)
@@ -156,11 +162,6 @@ class Protection:
         if not identity:
             return namespace_of_credentials(lines.credentials)
         return namespace_for(identity)
-
-
-def _target_of(scope: Scope) -> tuple[str, bytes, bytes]:
-    path = scope.get("raw_path") or scope["path"].encode()
-    return scope["method"], path, scope.get("query_string", b"")
 
 
 def whole_of(message: Message, rule: Rule) -> bytes | None:

@@ -10,7 +10,7 @@ from oncekey.core.claim import Claim
 from oncekey.core.errors import ClaimLost, LedgerClosed, StoreError, TerminalError
 from oncekey.core.finality import is_final_status
 from oncekey.core.ledger import Ledger
-from oncekey.core.model import Headers, Kind, Outcome, make
+from oncekey.core.model import Kind, Outcome, make
 from oncekey.integrations.receiver import Receiver
 from oncekey.wire.answer import NOT_STORED, WINNER_WAIT, way_of
 from oncekey.wire.exchange import outcome_of, replay_of, terminal_outcome
@@ -92,8 +92,9 @@ class Collector:
 
     async def _fail(self, error: TerminalError) -> None:
         outcome = terminal_outcome(error)
-        if await self._keep(outcome, final=True):
-            await self._respond_first(outcome.status, outcome.headers, outcome.body)
+        if await self._keep(outcome, True):
+            mark = (b"x-operation-id", self._claim.operation_id.encode())
+            await self._respond(Response(outcome.status, (*outcome.headers, mark), outcome.body))
 
     # -- the app's answer ----------------------------------------------------------------
 
@@ -102,16 +103,21 @@ class Collector:
         if kind == "http.response.start":
             self._start = message
             return
-        if self._way == "replaced":
-            return
         if kind != "http.response.body" or self._way == "done":
             await self._send(message)
             return
         chunk, more = message.get("body", b""), message.get("more_body", False)
-        if not self._way:
+        if not (self._way or more or len(chunk) > self._rule.max_stored_body):
             # Nearly every answer comes in one piece.
-            headers = self._start.get("headers", ())
-            self._way = (way_of(headers, self._rule) or "stream") if more else "collect"
+            await self._finish(chunk)
+        elif self._way != "replaced":
+            await self._go_on(chunk, more)
+        if not more:
+            self._receiver.finish()
+
+    async def _go_on(self, chunk: bytes, more: bool) -> None:
+        if not self._way:
+            self._way = way_of(self._start.get("headers", ()), self._rule) or "stream"
         match self._way:
             case "collect":
                 await self._gather(chunk, more)
@@ -121,8 +127,6 @@ class Collector:
                 await self._begin_stream(chunk, more)
             case _:
                 await self._pass(chunk, more)
-        if not more:
-            self._receiver.finish()
 
     async def _gather(self, chunk: bytes, more: bool) -> None:
         self._chunks.append(chunk)
@@ -131,12 +135,18 @@ class Collector:
             self._chunks, chunk = [], b"".join(self._chunks)
             await self._begin_stream(chunk, more)
         elif not more:
-            self._way = "done"
-            body = chunk if len(self._chunks) == 1 else b"".join(self._chunks)
-            status, headers = self._start["status"], tuple(self._start.get("headers", ()))
-            outcome = make(Outcome, (Kind.RESPONSE, status, kept(headers, self._rule), body))
-            if await self._keep(outcome, final=self._is_final(status)):
-                await self._respond_first(status, headers, body)
+            await self._finish(b"".join(self._chunks))
+
+    async def _finish(self, body: bytes) -> None:
+        """The answer is whole: store it, then send it."""
+        self._way = "done"
+        status, headers = self._start["status"], self._start.get("headers", ())
+        outcome = make(Outcome, (Kind.RESPONSE, status, kept(headers, self._rule), body))
+        if await self._keep(outcome, is_final_status(status, self._rule.store_server_errors)):
+            mark = (b"x-operation-id", self._claim.operation_id.encode())
+            start = {"type": "http.response.start", "status": status, "headers": [*headers, mark]}
+            await self._send(start)
+            await self._send({"type": "http.response.body", "body": body})
 
     async def _begin_stream(self, chunk: bytes, more: bool) -> None:
         """The store learns that this answer is not kept before its first byte leaves."""
@@ -176,7 +186,7 @@ class Collector:
     def _is_final(self, status: int) -> bool:
         return is_final_status(status, self._rule.store_server_errors)
 
-    async def _keep(self, outcome: Outcome, *, final: bool) -> bool:
+    async def _keep(self, outcome: Outcome, final: bool) -> bool:
         """Settle or release. False when the client has been given another answer instead."""
         claim = self._claim
         if claim.concluded and not claim.lost and (final or not claim.joined):
@@ -204,12 +214,6 @@ class Collector:
         if record is None:
             return problem("claim-lost", operation_id=claim.operation_id)
         return replay_of(record)
-
-    async def _respond_first(self, status: int, headers: Headers, body: bytes) -> None:
-        mark = (b"x-operation-id", self._claim.operation_id.encode())
-        start = {"type": "http.response.start", "status": status, "headers": [*headers, mark]}
-        await self._send(start)
-        await self._send({"type": "http.response.body", "body": body})
 
     async def _respond(self, response: Response) -> None:
         status, headers, body = response

@@ -20,38 +20,41 @@ class Receiver:
         self, body: bytes | Body, receive: Callable[[], Awaitable[dict[str, Any]]]
     ) -> None:
         self._receive = receive
-        self._chunks: Iterator[bytes] = iter(())
-        self._next: bytes | None = None
-        if isinstance(body, bytes):
+        self._chunks: Iterator[bytes] | None = None
+        self._next: bytes | None
+        if type(body) is bytes:
             self._next = body
         else:
+            assert isinstance(body, Body)
             self._chunks = body.chunks()
             self._next = next(self._chunks, b"")
-        self._waiting: list[asyncio.Future[None]] = []
+        self._waiting: list[asyncio.Future[None]] | None = None
         self._finished = False
         self._open = False
 
     async def __call__(self) -> dict[str, Any]:
         chunk = self._next
         if chunk is not None:
-            following = self._next = next(self._chunks, None)
+            following = self._next = next(self._chunks, None) if self._chunks else None
             return {"type": "http.request", "body": chunk, "more_body": following is not None}
         if not (self._finished or self._open):
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiting)
+            self._waiting = [*(self._waiting or ()), waiting]
             await waiting
         return {"type": "http.disconnect"} if self._finished else await self._receive()
 
     def finish(self) -> None:
         self._finished = True
-        self._wake()
+        if self._waiting:
+            self._wake(self._waiting)
 
     def let_through(self) -> None:
         self._open = True
-        self._wake()
+        if self._waiting:
+            self._wake(self._waiting)
 
-    def _wake(self) -> None:
-        for waiting in self._waiting:
-            if not waiting.done():
-                waiting.set_result(None)
-        self._waiting.clear()
+    def _wake(self, waiting: list[asyncio.Future[None]]) -> None:
+        self._waiting = None
+        for each in waiting:
+            if not each.done():
+                each.set_result(None)

@@ -44,37 +44,40 @@ class Fingerprint:
         body: bytes | BodyDigest,
     ) -> bytes:
         """16 bytes; method, path and query always count unless the mode is `none`."""
-        if self.mode == "none":
+        mode = self.mode
+        if mode == "none":
             return NO_FINGERPRINT
-        if isinstance(body, BodyDigest):
+        if type(body) is not bytes:
+            assert isinstance(body, BodyDigest)
             canonical = body.canonical()
-        elif self.mode == "bytes":
-            canonical = b"b" + body
-        elif self.mode == "fields":
-            canonical = _picked(body, self.fields)
-        else:
+        elif mode == "value":
             canonical = _canonical(content_type, body)
-        return _digest(method.encode(), path, _sorted_pairs(query) if query else b"", canonical)
+        elif mode == "bytes":
+            canonical = b"b" + body
+        else:
+            canonical = _picked(body, self.fields)
+        return blake2b(_head(method, path, query) + canonical, digest_size=16).digest()
 
 
-def _digest(*parts: bytes) -> bytes:
-    method, path, query, body = parts
-    # Lengths in front keep the parts apart; the last one is the rest.
-    head = b"%d,%d,%d;%b%b%b" % (len(method), len(path), len(query), method, path, query)
-    return blake2b(head + body, digest_size=16).digest()
+@lru_cache(maxsize=256)
+def _head(method: str, path: bytes, query: bytes) -> bytes:
+    """All but the body, lengths in front to keep the parts apart."""
+    verb, pairs = method.encode(), _sorted_pairs(query)
+    return b"%d,%d,%d;%b%b%b" % (len(verb), len(path), len(pairs), verb, path, pairs)
 
 
 def _canonical(content_type: bytes, body: bytes) -> bytes:
     """The body by value. Each form has its own first letter, so that no two can be mistaken."""
-    match _form_of(content_type):
-        case "json":
-            return _json(body)
-        case "form":
-            return b"f" + _sorted_pairs(body)
-        case "multipart":
-            return _multipart(content_type, body)
-        case _:
+    form = _form_of(content_type)
+    if form == "json":
+        try:
+            return b"j" + _encode(_decode(body))
+        except _UNREADABLE:
+            # Not JSON, or nested beyond reason: the bytes are all there is to compare.
             return b"b" + body
+    if form == "form":
+        return b"f" + _sorted_pairs(body)
+    return _multipart(content_type, body) if form == "multipart" else b"b" + body
 
 
 @lru_cache(maxsize=256)
@@ -84,14 +87,6 @@ def _form_of(content_type: bytes) -> str:
         return "json"
     forms = {b"application/x-www-form-urlencoded": "form", b"multipart/form-data": "multipart"}
     return forms.get(kind, "")
-
-
-def _json(body: bytes) -> bytes:
-    try:
-        return b"j" + _encode(_decode(body))
-    except _UNREADABLE:
-        # Not JSON, or nested beyond reason: the bytes are all there is to compare.
-        return b"b" + body
 
 
 def _number(text: str) -> float | int | msgspec.Raw:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from oncekey.core.errors import ConfigurationError
@@ -34,6 +34,9 @@ class Rule:
     """Lower-case names of response headers that are not kept, beside the ones that never are."""
     fail_open: bool = False
     """Run without protection while the store is away. Counted; off unless you ask for it."""
+    wait: float = field(init=False)
+    most_in_memory: int = field(init=False)
+    """Larger bodies go to a file, or are refused."""
 
     def __post_init__(self) -> None:
         _one_of("key", self.key, ("optional", "required", "prohibited"))
@@ -43,15 +46,9 @@ class Rule:
             raise ConfigurationError("takeover = 'recover' needs a recover function")
         if self.attach_timeout < 0 or self.max_stored_body < 0 or self.max_request_body < 0:
             raise ConfigurationError("timeouts and sizes cannot be negative")
-
-    @property
-    def wait(self) -> float:
-        return self.attach_timeout if self.in_flight == "attach" else 0.0
-
-    @property
-    def most_in_memory(self) -> int:
-        """Larger bodies go to a file, or are refused."""
-        return min(self.max_request_body, MEMORY_LIMIT)
+        wait = self.attach_timeout if self.in_flight == "attach" else 0.0
+        object.__setattr__(self, "wait", wait)
+        object.__setattr__(self, "most_in_memory", min(self.max_request_body, MEMORY_LIMIT))
 
 
 def rule_of(base: Rule | None = None, **options: Any) -> Rule:
@@ -68,7 +65,7 @@ def rule_of(base: Rule | None = None, **options: Any) -> Rule:
     try:
         return replace(base or Rule(), **options)
     except TypeError as error:
-        known = ", ".join(Rule.__dataclass_fields__)
+        known = ", ".join(each.name for each in fields(Rule) if each.init)
         raise ConfigurationError(f"{error}; a route takes: required, {known}") from None
 
 
