@@ -93,8 +93,9 @@ class Protection:
         key: str,
     ) -> None:
         message = await receive()
-        body: bytes | Body | Response | None = whole_of(message, rule)
-        if body is None:
+        body: bytes | Body | Response | None = message.get("body")
+        # Nearly every body comes in one piece.
+        if body is None or message.get("more_body", False) or len(body) > rule.most_in_memory:
             body = await read(message, receive, lines.content_type, rule.max_request_body)
             if isinstance(body, Response):
                 await respond(send, body)
@@ -105,12 +106,12 @@ class Protection:
             namespace = await self._namespace(self._identity, scope, lines)
         path = scope.get("raw_path") or scope["path"].encode()
         query = scope.get("query_string", b"")
-        request = make(Request, (scope["method"], path, query, lines.content_type, body))
-        whose = make(KeyScope, (namespace, endpoint))
-        known = self._memo.get((whose, key, request))
+        asked = (scope["method"], path, query, lines.content_type, body)
+        known = self._memo.get((namespace, endpoint, key, asked))
         if known is not None and self._ledger.remembers(known.digest, known.record):
             await respond(send, known.response)
             return
+        request, whose = make(Request, asked), make(KeyScope, (namespace, endpoint))
         operation = operation_of(request, key, rule, whose, lines.request_id)
         try:
             await self._decide(scope, receive, send, rule, operation, request)
@@ -149,10 +150,11 @@ class Protection:
             await respond(send, response_of(decision))
 
     def _remembered(self, ref: Ref, request: Request, replay: Replay) -> Response:
-        known = self._memo.get((*ref, request))
+        asked = (*ref.scope, ref.key, request)
+        known = self._memo.get(asked)
         if known is None or known.record is not replay.record:
             known = Remembered(ref.digest, replay.record, response_of(replay))
-            self._memo.put((*ref, request), known)
+            self._memo.put(asked, known)
         return known.response
 
     async def _namespace(self, identity_of: IdentityOf, scope: Scope, lines: Lines) -> str:
@@ -162,14 +164,6 @@ class Protection:
         if not identity:
             return namespace_of_credentials(lines.credentials)
         return namespace_for(identity)
-
-
-def whole_of(message: Message, rule: Rule) -> bytes | None:
-    """The body, when it came in one piece as nearly every one does."""
-    body: bytes | None = message.get("body")
-    if body is None or message.get("more_body", False) or len(body) > rule.most_in_memory:
-        return None
-    return body
 
 
 async def read(
