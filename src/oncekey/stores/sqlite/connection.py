@@ -11,8 +11,8 @@ from oncekey.core.errors import ConfigurationError, StoreUnavailable
 _OLDEST = (3, 38, 0)
 # Other programs may write to the same file; ours queue at the gate and never wait here.
 _BUSY_SECONDS = 10.0
-# Larger than the default: rarer checkpoints make a smoother p99.
-_CHECKPOINT_PAGES = 4000
+# Far above what the checkpointer lets come together: only a log it cannot keep up with gets here.
+_CHECKPOINT_PAGES = 16000
 # The digests are random: with millions of keys the default of 2 MiB reads a page for each claim.
 _CACHE_KIB = 65536
 

@@ -43,6 +43,7 @@ class SqliteSession:
                 self._store.keep_alive(self._connection)
             if owner != self._store.owner:
                 raise StoreUnavailable("this process stood still and was given up meanwhile")
+            self._store.checkpointer.wrote(len(requests))
             if others is None:
                 return [_FIRST if type(request) is Insert else True for request in requests]
             return [

@@ -17,6 +17,7 @@ from oncekey.stores.desk import Desk
 from oncekey.stores.queries import load
 from oncekey.stores.rows import OWNER_BOOT, OWNER_HEARTBEAT, OWNER_NAME
 from oncekey.stores.sql import SqlStore
+from oncekey.stores.sqlite.checkpoint import Checkpointer
 from oncekey.stores.sqlite.connection import connect, is_unavailable, script_of
 from oncekey.stores.sqlite.locks import Locks
 from oncekey.stores.sqlite.session import PREPARE, SqliteSession
@@ -33,6 +34,7 @@ class SqliteStore(SqlStore):
         self.path = path.absolute()
         self._boot = boot_id()
         self._desk = Desk(lambda: connect(self.path))
+        self.checkpointer = Checkpointer(self._checkpoint)
 
     def purge_epoch(self) -> int | None:
         return self.locks.epoch()
@@ -95,6 +97,7 @@ class SqliteStore(SqlStore):
         if self._writer is not None and not self._closed:
             self.locks.forget()
         self._desk = Desk(lambda: connect(self.path))
+        self.checkpointer = Checkpointer(self._checkpoint)
         super().forget_parent()
 
     def _beat_now(self, connection: sqlite3.Connection) -> None:
@@ -127,7 +130,12 @@ class SqliteStore(SqlStore):
             finally:
                 connection.close()
 
+    def _checkpoint(self) -> None:
+        with self._desk.borrow() as connection:
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
     def _leave(self) -> None:
+        self.checkpointer.close()
         with suppress(StoreUnavailable):
             self.transact(lambda run: run("retire", {"owner": self.owner}), write=True)
         self._desk.close()
