@@ -38,8 +38,8 @@ def stored_without_log(folder: Path) -> int:
 
 
 def test_claims_reach_the_database_while_the_ledger_is_open(tmp_path: Path, caller: Caller) -> None:
-    write(caller, "k", 6)
-    until(lambda: stored_without_log(tmp_path) >= 2000)
+    write(caller, "k", 18)
+    until(lambda: stored_without_log(tmp_path) >= 8000)
 
 
 def test_a_checkpoint_that_fails_is_left_to_the_next_one() -> None:

@@ -13,8 +13,8 @@ from contextlib import suppress
 
 from oncekey.core.errors import OnceKeyError
 
-# About as many pages as SQLite itself would let come together.
-_REQUESTS = 2000
+# A few thousand pages: while there are few keys the same ones come again and again.
+_REQUESTS = 8000
 _JOIN_TIMEOUT = 10.0
 
 
