@@ -22,13 +22,6 @@ BURSTS, CROWD = 60, 24
 RACE = 200
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return str(request.getfixturevalue("postgres_url"))
-    return f"sqlite:///{tmp_path}/oncekey.db"
-
-
 @pytest.fixture
 def shops(url: str, tmp_path: Path) -> Iterator[Street]:
     made = Street(url, tmp_path)

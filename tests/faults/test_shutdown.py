@@ -26,13 +26,6 @@ from tests.fixtures.street import Street
 LONG = {"lease": 3600.0, "heartbeat": 1.0}
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return str(request.getfixturevalue("postgres_url"))
-    return f"sqlite:///{tmp_path}/oncekey.db"
-
-
 @pytest.fixture
 def shops(url: str, tmp_path: Path) -> Iterator[Street]:
     made = Street(url, tmp_path, **LONG)

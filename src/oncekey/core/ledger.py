@@ -125,20 +125,21 @@ class Ledger:
                 return Replay(record)
             wait = max(0.0, wait - (self.clock.steady() - asked_at) / 1000)
         sent = None
-        if not (transaction or self.closed or (wait and digest in self._running)):
+        ours = wait > 0 and digest in self._running
+        if transaction is None and not self.closed and not ours:
             # Most keys are new, and then there is nothing to decide.
             epoch, insert = self.cache.epoch(), self.insert_of(operation, digest)
-            self._running[digest] = operation
+            self._running.setdefault(digest, operation)
             waiter = self.send(insert)
             try:
                 answer = await waiter.future
             except BaseException:
                 waiter.desert()
-                self._give_up(digest)
+                self._give_up(operation, digest)
                 raise
             if type(answer) is Held:
                 return self.proceed(insert, answer.fence)
-            self._give_up(digest)
+            self._give_up(operation, digest)
             if isinstance(answer, BaseException):
                 raise answer
             sent = Sent(insert, answer, epoch)
@@ -291,10 +292,11 @@ class Ledger:
         running = self._running.get(digest)
         return running is not None and running.fingerprint == operation.fingerprint
 
-    def _give_up(self, digest: bytes) -> None:
+    def _give_up(self, operation: Operation, digest: bytes) -> None:
         """Somebody else has the key after all; whoever counted on us must ask for itself."""
-        self._running.pop(digest, None)
-        self._watchers.wake(digest, None)
+        if self._running.get(digest) is operation:
+            del self._running[digest]
+            self._watchers.wake(digest, None)
 
     def forget(self, request: Request) -> None:
         """Send a request without waiting for its answer."""

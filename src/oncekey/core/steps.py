@@ -5,13 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from asyncio import get_running_loop
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, TypeVar
 
 from oncekey.core.clock import Clock
 from oncekey.core.errors import ConfigurationError
-from oncekey.core.model import make
 from oncekey.core.ports import Request, Store
 from oncekey.core.waiting import LoopWaiter, ThreadWaiter, deliver, waiter_for
 
@@ -210,8 +208,7 @@ class Driver:
 
     def send(self, request: Request) -> LoopWaiter:
         """One request to the store, from an event loop: its answer is the waiter's future."""
-        loop = get_running_loop()
-        waiter = make(LoopWaiter, (loop, loop.create_future(), self._orphan, request))
+        waiter = waiter_for(request, self._orphan)
         self._store.submit(request, waiter)
         return waiter
 
