@@ -14,7 +14,7 @@ from oncekey.core.ledger import Ledger
 from oncekey.core.model import Kind, Operation, Outcome, Ref
 from oncekey.core.ports import Request, Waiter
 from oncekey.core.scope import Scope
-from oncekey.stores.memory import MemoryStore
+from oncekey.stores.memory.store import MemoryStore
 from oncekey.stores.values import JsonCodec
 
 WAIT = 30.0

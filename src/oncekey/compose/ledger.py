@@ -42,7 +42,7 @@ def store_of(url: str, clock: Clock, **options: Any) -> Store:
     """The store a URL names, not yet opened."""
     match address_of(url):
         case Memory():
-            from oncekey.stores.memory import MemoryStore
+            from oncekey.stores.memory.store import MemoryStore
 
             return MemoryStore()
         case SqliteFile(path):

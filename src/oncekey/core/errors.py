@@ -3,22 +3,37 @@
 OnceKeyError
 ├── InvalidInput
 │   ├── KeyInvalid            the key breaks the grammar; the message says which rule
+│   ├── RequestKeyInvalid     the key of a control operation breaks its grammar
 │   ├── ScopeInvalid          a tenant, project or subject breaks its grammar
 │   ├── RetentionUnknown      no retention class has that name
 │   ├── ValueUnserialisable   a result that JSON cannot hold
+│   ├── PayloadTooLarge       a value beyond its limit; the message says which and how large
+│   ├── ConditionInvalid      a CEL expression that cannot be used
+│   ├── ScheduleInvalid       a cron line or interval that cannot be used
 │   └── ConfigurationError    a setting that cannot work
+├── NotFound                  nothing of that id, key or token, or not the caller's
+│   └── NameUnknown           no workflow or task of that name
 ├── Refused
 │   ├── InProgress            another caller holds the claim
 │   ├── KeyReused             same key, other fingerprint
 │   ├── OutcomeUnknown        the holder died and the claim may not be run again
 │   ├── OutcomeNotKept        it ran, but its answer was too large or streamed
-│   └── ClaimLost             a late writer: someone took the claim over
+│   ├── ClaimLost             a late writer: someone took the claim over
+│   ├── ControlRefused        a control key was used before, or the action does not fit the state
+│   └── PromiseOver           it expired, timed out or was cancelled
 ├── StoreError
 │   ├── StoreUnavailable      cannot be reached, or cannot commit
 │   ├── SchemaOutdated        tables are missing or old: run `oncekey migrate`
 │   └── SchemaTooNew          tables are newer than this code
 ├── LedgerClosed              the ledger was closed
+├── NonDeterministic          the code no longer fits the journal
 └── TerminalError             raised by handlers: final, stored, never retried
+    ├── PromiseRejected       what was waited for was rejected
+    ├── PromiseTimedOut       what was waited for did not come in time
+    ├── PromiseCancelled      what was waited for was cancelled
+    ├── KeyConflict           another promise has the key
+    ├── CallFailed            the workflow or task that was called failed
+    └── StepFailed            a step is out of attempts
 """
 
 from __future__ import annotations
@@ -46,6 +61,12 @@ class KeyInvalid(InvalidInput):
     code = "idempotency-key-invalid"
 
 
+class RequestKeyInvalid(InvalidInput):
+    """A request key is a string, not empty after trimming, of at most 200 bytes."""
+
+    code = "request-key-invalid"
+
+
 class ScopeInvalid(InvalidInput):
     """A part of the scope breaks its grammar."""
 
@@ -64,10 +85,40 @@ class ValueUnserialisable(InvalidInput):
     code = "value-unserialisable"
 
 
+class PayloadTooLarge(InvalidInput):
+    """The value is larger than durable work may keep."""
+
+    code = "payload-too-large"
+
+
+class ConditionInvalid(InvalidInput):
+    """The CEL expression cannot be used."""
+
+    code = "condition-invalid"
+
+
+class ScheduleInvalid(InvalidInput):
+    """The schedule cannot be used."""
+
+    code = "schedule-invalid"
+
+
 class ConfigurationError(InvalidInput):
     """The configuration cannot work."""
 
     code = "configuration"
+
+
+class NotFound(OnceKeyError):
+    """There is nothing of that id, key or token."""
+
+    code = "not-found"
+
+
+class NameUnknown(NotFound):
+    """There is no workflow or task of that name."""
+
+    code = "name-unknown"
 
 
 class Refused(OnceKeyError):
@@ -107,6 +158,22 @@ class ClaimLost(Refused):
     code = "claim-lost"
 
 
+class ControlRefused(Refused):
+    """The control operation was refused."""
+
+    code = "control-refused"
+
+
+class PromiseOver(Refused):
+    """The promise cannot be settled any more; `state` says why."""
+
+    code = "promise-over"
+
+    def __init__(self, message: str | None = None, *, state: str = "expired") -> None:
+        super().__init__(message or f"the promise is {state.replace('_', ' ')}")
+        self.state = state
+
+
 class StoreError(OnceKeyError):
     """The store failed."""
 
@@ -139,6 +206,12 @@ class LedgerClosed(OnceKeyError):
     retryable = True
 
 
+class NonDeterministic(OnceKeyError):
+    """The code of a workflow no longer fits its journal."""
+
+    code = "non-deterministic"
+
+
 class TerminalError(OnceKeyError):
     """The operation failed for good; this failure is its outcome and is replayed.
 
@@ -152,3 +225,47 @@ class TerminalError(OnceKeyError):
         if not 400 <= status <= 599:
             raise ConfigurationError(f"TerminalError status must be 400-599, not {status}")
         self.status = status
+
+
+class PromiseRejected(TerminalError):
+    """The promise was rejected; `reason` is what it was rejected with."""
+
+    code = "promise-rejected"
+
+    def __init__(self, message: str | None = None, *, reason: object = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class PromiseTimedOut(TerminalError):
+    """The promise was not settled in time."""
+
+    code = "promise-timed-out"
+
+
+class PromiseCancelled(TerminalError):
+    """The promise was cancelled."""
+
+    code = "promise-cancelled"
+
+
+class KeyConflict(TerminalError):
+    """Another promise has this key."""
+
+    code = "key-conflict"
+
+    def __init__(self, message: str | None = None, *, existing_promise_id: str = "") -> None:
+        super().__init__(message or f"the key belongs to the promise {existing_promise_id}")
+        self.existing_promise_id = existing_promise_id
+
+
+class CallFailed(TerminalError):
+    """The workflow or task that was called failed."""
+
+    code = "call-failed"
+
+
+class StepFailed(TerminalError):
+    """A step failed, and is out of attempts."""
+
+    code = "step-failed"

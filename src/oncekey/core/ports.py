@@ -118,8 +118,9 @@ class Store(Protocol):
         """Be ready; call `beat` with each heartbeat, `fault` at each point that can be killed."""
         ...
 
-    def submit(self, request: Request, waiter: Waiter) -> None:
-        """Queue a request; the waiter is resolved after the commit that covers it."""
+    def submit(self, request: Any, waiter: Waiter) -> None:
+        """Queue a request: one of these, of `work.py` or of another room that keeps something. The
+        waiter is resolved after the commit that covers it."""
         ...
 
     def ask_within(self, transaction: Any, request: Request) -> Answer:

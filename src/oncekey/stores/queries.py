@@ -11,9 +11,10 @@ _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 @cache
 def load(dialect: str) -> dict[str, str]:
-    """The queries of one dialect, by name."""
-    text = (files(__package__) / dialect / "queries.sql").read_text()
-    _, *parts = _NAME.split(text)
+    """The queries of one dialect, by name, from every file in its folder."""
+    found = (files(__package__) / dialect).iterdir()
+    texts = [entry.read_text() for entry in found if entry.name.endswith(".sql")]
+    parts = [part for text in texts for part in _NAME.split(text)[1:]]
     return dict(zip(parts[::2], (part.strip() for part in parts[1::2]), strict=True))
 
 

@@ -53,7 +53,7 @@ class SqlStore(ABC):
         )
         self._start()
 
-    def submit(self, request: Request, waiter: Waiter) -> None:
+    def submit(self, request: Any, waiter: Waiter) -> None:
         (self._writer or self._start()).submit(request, waiter)
 
     def ask_within(self, transaction: Any, request: Request) -> Answer:

@@ -85,7 +85,7 @@ class Writer:
         for thread in self._threads:
             thread.start()
 
-    def submit(self, request: Request, waiter: Waiter) -> None:
+    def submit(self, request: Any, waiter: Waiter) -> None:
         with self._lock:
             if self._closing:
                 deliver([(waiter, LedgerClosed())])

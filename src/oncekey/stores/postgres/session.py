@@ -14,8 +14,8 @@ from oncekey.core.ports import Answer, Found, Held, Insert, Peek, Replace, Reque
 from oncekey.stores.group import pack_inserts, pack_settles
 from oncekey.stores.postgres.connection import QUERIES, Connection, failure_of
 from oncekey.stores.postgres.severed import backend_of
+from oncekey.stores.plans import READS, carry_out
 from oncekey.stores.requests import (
-    carry_out,
     claim_alone,
     drive,
     found_of,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from oncekey.stores.postgres.store import PostgresStore
 
 _FIRST = Held(1)
+_READS = READS | {Peek}
 _GROUP = b"oncekey_group"
 _INT8, _BYTEA, _JSONB = 20, 17, 3802
 _TYPES = [_INT8, _INT8, _JSONB, _BYTEA, _JSONB, _BYTEA]
@@ -140,7 +141,7 @@ class PostgresSession:
 
     def _alone(self, request: Request) -> Answer:
         """One request in a transaction of its own: it holds no lock that others may need."""
-        if isinstance(request, Peek):
+        if type(request) in _READS:
             return drive(carry_out(request, self._store.setting()), self._run)
         insert = insert_of(request)
         try:

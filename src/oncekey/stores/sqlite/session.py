@@ -10,7 +10,8 @@ from oncekey.core.errors import StoreUnavailable
 from oncekey.core.ports import Answer, Held, Insert, Peek, Purge, Replace, Request, Settle
 from oncekey.stores.group import pack_inserts, pack_settles
 from oncekey.stores.queries import load
-from oncekey.stores.requests import Steps, carry_out, drive, find, seen, settled
+from oncekey.stores.plans import READS, carry_out
+from oncekey.stores.requests import Steps, drive, find, seen, settled
 from oncekey.stores.sqlite.connection import is_unavailable
 from oncekey.stores.sqlite.locks import Locks
 
@@ -76,7 +77,7 @@ class SqliteSession:
     def _carry_out_others(self, requests: list[Request]) -> Any:
         """Everything that is not a plain claim or outcome, one by one in one transaction."""
         others = [request for request in requests if type(request) not in _GROUPED]
-        if all(type(request) is Peek for request in others):
+        if all(type(request) in _READS for request in others):
             return iter([self._drive(carry_out(each, self._store.setting())) for each in others])
         # Whoever remembers an answer that is replaced must not give it when the clock steps back.
         forgets = any(type(request) in _FORGETTING for request in others)
@@ -113,4 +114,5 @@ class SqliteSession:
 
 
 _GROUPED = frozenset({Insert, Settle})
+_READS = READS | {Peek}
 _FORGETTING = frozenset({Purge, Replace})

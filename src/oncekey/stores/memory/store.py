@@ -26,6 +26,9 @@ from oncekey.core.ports import (
     Take,
     Waiter,
 )
+from oncekey.stores.memory.api_keys import MemoryApiKeys
+from oncekey.stores.memory.schedules import MemorySchedules
+from oncekey.stores.memory.work import MemoryWork
 
 _OWNER, _NOBODY = 1, 0
 
@@ -39,11 +42,13 @@ class MemoryStore:
         self._purges = 0
         self._closed = False
         self._lock = threading.RLock()
+        rooms = (MemoryWork(self), MemoryApiKeys(), MemorySchedules())
+        self._others = {kind: answer for room in rooms for kind, answer in room.answers().items()}
 
     def open(self, beat: Beat, fault: Faults | None = None) -> None:
         beat(self._retention)
 
-    def submit(self, request: Request, waiter: Waiter) -> None:
+    def submit(self, request: Any, waiter: Waiter) -> None:
         if self._closed:
             answer: Any = LedgerClosed()
         else:
@@ -61,7 +66,7 @@ class MemoryStore:
     def purge_epoch(self) -> int | None:
         return self._purges
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: Any) -> Any:
         match request:
             case Insert():
                 return self._insert(request)
@@ -87,6 +92,8 @@ class MemoryStore:
             case Purge(digest):
                 self._purges += 1
                 return digest in self._by_digest and self._forget(digest)
+            case _:
+                return self._others[type(request)](request)
 
     def _insert(self, insert: Insert) -> Held | Found | Gone:
         record = self._by_digest.get(insert.digest)

@@ -1,0 +1,443 @@
+"""What durable work asks of a store: values, each carried out in one transaction, answered once."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from oncekey.core.execution import (
+    Entry,
+    Execution,
+    Promise,
+    PromiseKind,
+    PromiseState,
+    Sort,
+    Status,
+)
+from oncekey.core.model import Record
+from oncekey.core.ports import Insert
+
+# The owner of a claim that an execution or a promise holds: no process's death lets it lapse.
+ENGINE = -2
+
+Action = Literal["cancel", "resume", "fork"]
+
+
+# -- what is asked ---------------------------------------------------------------------------
+
+
+class Start(NamedTuple):
+    """Make an execution, and with `insert` claim its key: both have one number.
+
+    RUNNING: it is the asking process's. Answer: Started, or Existing when the key is taken.
+    """
+
+    execution: Execution
+    insert: Insert | None = None
+
+
+class Withdraw(NamedTuple):
+    """Undo a start nobody was told of. Answer: whether there was one."""
+
+    id: int
+
+
+class Ending(NamedTuple):
+    """SUCCEEDED, FAILED, CANCELLED, or PAUSED, which is no end: then nothing is settled."""
+
+    status: Status
+    result: bytes
+    expires_at: int
+
+
+class Advance(NamedTuple):
+    """What a run has done: journal entries, and maybe its ending. Answer: Advanced, or Lost.
+
+    `waits` is the number of wakes the run has seen, when it has nothing left to do but wait: it is
+    WAITING from then on, unless it was woken meanwhile.
+    """
+
+    id: int
+    fence: int
+    now: int
+    entries: tuple[Entry, ...] = ()
+    ending: Ending | None = None
+    waits: int | None = None
+
+
+class Await(NamedTuple):
+    """Make a promise that an execution waits for, unless its position has one already.
+
+    `insert` claims its key, `token` is the digest of its token, `start` the child of a CALL. A
+    RETRY replaces the one before it. Answer: Awaited, KeyTaken or Lost.
+    """
+
+    advance: Advance
+    promise: Promise
+    insert: Insert | None = None
+    token: bytes | None = None
+    start: Start | None = None
+
+
+class Spawn(NamedTuple):
+    """Start an execution and journal its id (START), both or neither. Answer: Spawned, or Lost."""
+
+    advance: Advance
+    start: Start
+    entry: Entry
+    """Its body is replaced by the id of the execution that has the key."""
+
+
+class Make(NamedTuple):
+    """Make a promise no execution waits for. Answer: Awaited or KeyTaken."""
+
+    promise: Promise
+    insert: Insert | None = None
+    token: bytes | None = None
+
+
+class Target(NamedTuple):
+    """Which promise is meant. Exactly one of `id`, `execution` with `name`, `digest`, `token`."""
+
+    tenant: str
+    id: int | None = None
+    execution: int | None = None
+    name: str | None = None
+    digest: bytes | None = None
+    """Of the promise's key."""
+    token: bytes | None = None
+    """The digest of its token."""
+
+
+class Park(NamedTuple):
+    """Keep the resolution when the key is unknown, until `expires_at`."""
+
+    digest: bytes
+    key: str
+    expires_at: int
+
+
+class Resolve(NamedTuple):
+    """Settle a promise. `insert` claims the request's own key. Answer: one of `Resolution`."""
+
+    target: Target
+    state: PromiseState
+    body: bytes
+    now: int
+    settled_by: str | None = None
+    insert: Insert | None = None
+    park: Park | None = None
+
+
+class Match(NamedTuple):
+    """Settle the waits an event fits, and note what went wrong for others. Answer: list[Woken]."""
+
+    tenant: str
+    promises: tuple[int, ...]
+    body: bytes
+    settled_by: str
+    now: int
+    troubles: tuple[tuple[int, str], ...] = ()
+
+
+class Event(NamedTuple):
+    id: int
+    tenant: str
+    topic: str
+    data: bytes
+    headers: bytes
+    created_at: int
+    expires_at: int
+    matched: bool = False
+    """Whether every wait it could fit has been looked at."""
+
+
+class Publish(NamedTuple):
+    """Keep an event; with `insert` claim its key. Answer: True, or Existing when it is taken."""
+
+    event: Event
+    insert: Insert | None = None
+
+
+class Matched(NamedTuple):
+    """Every wait the event could fit has been looked at. Answer: how many it settled."""
+
+    event: int
+
+
+class Due(NamedTuple):
+    """Settle at most `limit` promises, and end executions, whose time has come. Answer: Ripe."""
+
+    now: int
+    limit: int = 100
+
+
+class PickUp(NamedTuple):
+    """Take READY executions, and RUNNING ones of processes that are gone. Answer: list[Picked]."""
+
+    names: tuple[tuple[Sort, str], ...]
+    limit: int
+    now: int
+    only: int | None = None
+    """Just this one."""
+
+
+class Load(NamedTuple):
+    """What an execution has in its journal by now. Answer: Picked, or Lost."""
+
+    id: int
+    fence: int
+
+
+class Control(NamedTuple):
+    """Cancel, resume or fork, under a request key of its own. Answer: Controlled."""
+
+    tenant: str
+    request_key: str
+    action: Action
+    execution: int
+    now: int
+    parameters: str = ""
+    """JSON, equal for equal parameters."""
+    from_step: int = 0
+    fork: int = 0
+    """The number of the execution a fork makes."""
+    expires_at: int = 0
+    """Until when what a cancelled execution leaves is kept."""
+
+
+class Forget(NamedTuple):
+    """Delete at most `limit` of what durable work left that is past its time. Answer: how many."""
+
+    now: int
+    controls_before: int
+    limit: int = 500
+
+
+class Know(NamedTuple):
+    """Executions of these names can be started from now on. Answer: True."""
+
+    names: tuple[tuple[Sort, str], ...]
+    now: int
+
+
+# -- reads -----------------------------------------------------------------------------------
+
+
+class FindExecution(NamedTuple):
+    """Answer: Execution or None."""
+
+    tenant: str | None
+    id: int
+
+
+class ReadJournal(NamedTuple):
+    """Answer: list[Entry], in the order in which the steps ended."""
+
+    id: int
+
+
+class FindPromise(NamedTuple):
+    """Answer: Promise or None."""
+
+    target: Target
+
+
+class ListExecutions(NamedTuple):
+    """A page, newest first. Answer: list[Execution]."""
+
+    tenant: str | None
+    status: Status | None = None
+    name: str | None = None
+    sort: Sort | None = None
+    before: int | None = None
+    limit: int = 50
+
+
+class ListPromises(NamedTuple):
+    """A page, newest first. Answer: list[Promise]."""
+
+    tenant: str | None
+    state: PromiseState | None = None
+    kind: PromiseKind | None = None
+    execution: int | None = None
+    before: int | None = None
+    limit: int = 50
+
+
+class Waits(NamedTuple):
+    """A page of pending waits for events of a topic, oldest first. Answer: list[Promise]."""
+
+    tenant: str
+    topic: str
+    after: int
+    until: int
+    """Made at this time or earlier."""
+    limit: int = 200
+
+
+class Events(NamedTuple):
+    """A page of events: of a topic since a time, or unmatched ones. Answer: list[Event]."""
+
+    tenant: str | None
+    topic: str | None
+    since: int
+    after: int = 0
+    unmatched: bool = False
+    limit: int = 200
+
+
+class Known(NamedTuple):
+    """Answer: list of (sort, name)."""
+
+
+# -- what is answered ------------------------------------------------------------------------
+
+
+class Started(NamedTuple):
+    """The execution is new; a RUNNING one is the asker's, with fence 1."""
+
+    owner: int
+
+
+class Existing(NamedTuple):
+    """The key is taken: by this record, and the execution (or none, for an event) it stands for."""
+
+    record: Record
+    execution: Execution | None
+
+
+class Lost(NamedTuple):
+    """The fence is not the run's any more: somebody has taken it over, or ended it."""
+
+
+class Advanced(NamedTuple):
+    """`woken`: it was to wait, but there is something new in its journal."""
+
+    woken: bool = False
+    ended: tuple[Woken, ...] = ()
+    """Executions that waited for its end."""
+
+
+class Awaited(NamedTuple):
+    """The promise of that position; when it is settled already, `entry` is in the journal."""
+
+    promise: Promise
+    entry: Entry | None = None
+    waits: bool = False
+    """Whether the execution is WAITING now."""
+    child: Existing | None = None
+    """The key of a CALL was taken by this one; with another fingerprint, nothing was made."""
+    started: int | None = None
+    """The number of the child that was made."""
+
+
+class KeyTaken(NamedTuple):
+    """Another promise has the key. Nothing was made."""
+
+    promise: Promise
+
+
+class Spawned(NamedTuple):
+    entry: Entry
+    existing: Existing | None = None
+
+
+class Woken(NamedTuple):
+    """Something was settled for this execution; `ready` when it is for any process to pick up."""
+
+    execution: int
+    ready: bool
+    entry: Entry | None = None
+    """What is new in its journal; None when it is to look itself."""
+    promise: int = 0
+
+
+class Settled(NamedTuple):
+    """The promise was settled by this request."""
+
+    promise: Promise
+    woken: Woken | None
+
+
+class AlreadySettled(NamedTuple):
+    """It had been settled before, in any way; nothing is changed."""
+
+    promise: Promise
+    again: bool = False
+    """By this very request key."""
+    key_new: bool = True
+
+
+class Parked(NamedTuple):
+    """No promise has the key yet: the resolution waits for one."""
+
+    expires_at: int
+    again: bool = False
+
+
+class KeyExpired(NamedTuple):
+    """The key was this promise's, and its time is over."""
+
+    promise: Promise
+
+
+class RequestKeyReused(NamedTuple):
+    """The request key was used for another promise."""
+
+
+Resolution = Settled | AlreadySettled | Parked | KeyExpired | RequestKeyReused | None
+
+
+class Ripe(NamedTuple):
+    woken: list[Woken]
+    ended: list[int]
+    """Executions whose own time was up."""
+    next_at: int | None
+    """When the next promise or execution is due."""
+
+
+class Picked(NamedTuple):
+    """An execution that is the asker's now, with everything a replay needs."""
+
+    execution: Execution
+    entries: list[Entry]
+    promises: list[Promise]
+    """Its retries."""
+
+
+class Controlled(NamedTuple):
+    """`verdict`: what became of it. `answer` is JSON, the one stored under the key."""
+
+    verdict: Literal["done", "replayed", "failed", "failed-before", "other", "unknown"]
+    answer: str = ""
+    execution: Execution | None = None
+    """The one that is READY or over now."""
+    ended: tuple[Woken, ...] = ()
+
+
+Work = (
+    Start
+    | Withdraw
+    | Advance
+    | Await
+    | Spawn
+    | Make
+    | Resolve
+    | Match
+    | Publish
+    | Matched
+    | Due
+    | PickUp
+    | Load
+    | Control
+    | Forget
+    | Know
+    | FindExecution
+    | ReadJournal
+    | FindPromise
+    | ListExecutions
+    | ListPromises
+    | Waits
+    | Events
+    | Known
+)

@@ -1,0 +1,1 @@
+"""The oracle: what a store must do, in plain dictionaries."""
