@@ -41,9 +41,12 @@ async def test_a_secret_leads_to_its_caller(ledger: Ledger) -> None:
     assert caller.namespace == "t-acme:shop:user:ada@example.org"
 
 
-async def test_without_a_subject_a_key_is_a_service_of_its_own(ledger: Ledger) -> None:
+async def test_without_a_subject_a_key_is_a_service_of_its_own(
+    ledger: Ledger, clock: FrozenClock
+) -> None:
     callers = Callers(ledger)
     first, _ = await callers.create("acme")
+    clock.advance(1)
     second, _ = await callers.create("acme")
 
     assert first.subject == f"service:{first.id}"
