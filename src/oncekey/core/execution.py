@@ -53,7 +53,8 @@ class Execution(NamedTuple):
     created_at: int
     wakes: int = 0
     """How often something it waited for was settled."""
-    retention: str = "interactive"
+    keep: int = 24 * 3600 * 1000
+    """How long it is kept once it is over, in ms."""
     key: str | None = None
     frees_key: bool = False
     """Whether a failed or cancelled execution gives its key back."""
@@ -64,6 +65,8 @@ class Execution(NamedTuple):
     """JSON: the value of a success; of anything else that is over or paused, the failure."""
     forked_from: int | None = None
     forked_at: int | None = None
+    origin: int | None = None
+    """Of a fork: the execution whose time and randomness it shares."""
 
     @property
     def public_id(self) -> str:
@@ -79,8 +82,6 @@ class Step(IntEnum):
     EVENT = 3
     CALL = 4
     START = 5
-    NOW = 6
-    TOKEN = 7
 
 
 class Entry(NamedTuple):

@@ -46,7 +46,11 @@ class Ending(NamedTuple):
 
     status: Status
     result: bytes
-    expires_at: int
+    keep: int
+    """How long it is kept, in ms."""
+    keyed: bool = False
+    plain: bool = False
+    """Whether it made no promises and gives no key back: then nothing else has to be tidied."""
 
 
 class Advance(NamedTuple):
@@ -76,6 +80,15 @@ class Await(NamedTuple):
     insert: Insert | None = None
     token: bytes | None = None
     start: Start | None = None
+
+
+class AddToken(NamedTuple):
+    """One more token for the promise an execution made at `seq`. Answer: Advanced, or Lost."""
+
+    id: int
+    fence: int
+    seq: int
+    token: bytes
 
 
 class Spawn(NamedTuple):
@@ -132,9 +145,9 @@ class Match(NamedTuple):
     """Settle the waits an event fits, and note what went wrong for others. Answer: list[Woken]."""
 
     tenant: str
+    event: int
     promises: tuple[int, ...]
     body: bytes
-    settled_by: str
     now: int
     troubles: tuple[tuple[int, str], ...] = ()
 
@@ -149,6 +162,10 @@ class Event(NamedTuple):
     expires_at: int
     matched: bool = False
     """Whether every wait it could fit has been looked at."""
+
+
+def event_id_of(number: int) -> str:
+    return f"ev_{number:016x}"
 
 
 class Publish(NamedTuple):
@@ -168,6 +185,10 @@ class Due(NamedTuple):
     """Settle at most `limit` promises, and end executions, whose time has come. Answer: Ripe."""
 
     now: int
+    late: bytes
+    """The failure a promise that was not settled in time ends with."""
+    overdue: bytes
+    """The failure an execution that was not over in time ends with."""
     limit: int = 100
 
 
@@ -179,6 +200,13 @@ class PickUp(NamedTuple):
     now: int
     only: int | None = None
     """Just this one."""
+
+
+class HandBack(NamedTuple):
+    """Executions that are RUNNING here, for others to pick up. Answer: how many."""
+
+    held: tuple[tuple[int, int], ...]
+    """Number and fence of each."""
 
 
 class Load(NamedTuple):
@@ -201,8 +229,8 @@ class Control(NamedTuple):
     from_step: int = 0
     fork: int = 0
     """The number of the execution a fork makes."""
-    expires_at: int = 0
-    """Until when what a cancelled execution leaves is kept."""
+    failure: bytes = b""
+    """What a cancelled execution ends with."""
 
 
 class Forget(NamedTuple):
@@ -402,7 +430,7 @@ class Picked(NamedTuple):
     execution: Execution
     entries: list[Entry]
     promises: list[Promise]
-    """Its retries."""
+    """What it waits for, and its retries."""
 
 
 class Controlled(NamedTuple):
@@ -420,6 +448,7 @@ Work = (
     | Withdraw
     | Advance
     | Await
+    | AddToken
     | Spawn
     | Make
     | Resolve
@@ -428,6 +457,7 @@ Work = (
     | Matched
     | Due
     | PickUp
+    | HandBack
     | Load
     | Control
     | Forget

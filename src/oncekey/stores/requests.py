@@ -21,13 +21,15 @@ from oncekey.core.ports import (
     Settle,
     Take,
 )
+from oncekey.core.work import ENGINE
 from oncekey.stores.rows import encode_headers, record_of
 
 T = TypeVar("T")
 Row = Sequence[Any]
 Parameters = dict[str, Any]
 Step = tuple[str, Parameters]
-Steps = Generator[Step, list[Row], Answer]
+Steps = Generator[Step, list[Row], Any]
+"""Its value is the answer."""
 
 # The owner of a claim that nobody holds.
 NOBODY = 0
@@ -81,7 +83,7 @@ def find(setting: Setting, *, digest: bytes | None = None, number: int = 0) -> S
 
 def found_of(row: Row, setting: Setting) -> Found:
     record = record_of(row)
-    if record.outcome is not None or record.owner == setting.owner:
+    if record.outcome is not None or record.owner in {setting.owner, ENGINE}:
         return Found(record, False)
     return Found(record, setting.is_gone(row))
 

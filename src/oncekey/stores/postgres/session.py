@@ -12,9 +12,9 @@ from psycopg import errors, pq
 from oncekey.core.errors import StoreUnavailable
 from oncekey.core.ports import Answer, Found, Held, Insert, Peek, Replace, Request, Settle, Take
 from oncekey.stores.group import pack_inserts, pack_settles
+from oncekey.stores.plans import READS, carry_out
 from oncekey.stores.postgres.connection import QUERIES, Connection, failure_of
 from oncekey.stores.postgres.severed import backend_of
-from oncekey.stores.plans import READS, carry_out
 from oncekey.stores.requests import (
     claim_alone,
     drive,

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from oncekey.core.errors import StoreUnavailable
-from oncekey.core.ports import Answer, Held, Insert, Peek, Purge, Replace, Request, Settle
+from oncekey.core.execution import Status
+from oncekey.core.ports import Answer, Held, Insert, Peek, Purge, Replace, Settle
+from oncekey.core.work import Advance, Advanced, Start, Started
 from oncekey.stores.group import pack_inserts, pack_settles
-from oncekey.stores.queries import load
 from oncekey.stores.plans import READS, carry_out
-from oncekey.stores.requests import Steps, drive, find, seen, settled
+from oncekey.stores.queries import load
+from oncekey.stores.requests import NOBODY, Steps, drive, find, seen, settled
 from oncekey.stores.sqlite.connection import is_unavailable
 from oncekey.stores.sqlite.locks import Locks
+from oncekey.stores.work.bulk import is_bulk, pack
 
 if TYPE_CHECKING:
     from oncekey.stores.sqlite.store import SqliteStore
 
 QUERIES = load("sqlite")
-PREPARE = (QUERIES["group_view"], QUERIES["group_trigger"])
+PREPARE = tuple(
+    QUERIES[name] for name in ("group_view", "group_trigger", "work_view", "work_trigger")
+)
 _FIRST = Held(1)
 
 
@@ -30,25 +36,23 @@ class SqliteSession:
         self._locks = locks
         self._execute = connection.execute
 
-    def commit(self, requests: list[Request]) -> list[Answer]:
-        inserts = [request for request in requests if type(request) is Insert]
-        settles = [request for request in requests if type(request) is Settle]
+    def commit(self, requests: list[Any]) -> list[Any]:
+        group = _Sorted(requests)
         try:
             with self._locks.gate():
                 self._store.keep_alive(self._connection)
                 owner = self._store.owner
-                whole = self._spread(inserts, settles)
-                plain = whole and len(inserts) + len(settles) == len(requests)
-                others = None if plain else self._carry_out_others(requests)
+                whole = self._spread(group)
+                others = None if whole and group.is_plain else self._carry_out_others(group, whole)
                 # Stopped in the middle: nobody else has looked yet, so there is still time to beat.
                 self._store.keep_alive(self._connection)
             if owner != self._store.owner:
                 raise StoreUnavailable("this process stood still and was given up meanwhile")
             self._store.checkpointer.wrote(len(requests))
             if others is None:
-                return [_FIRST if type(request) is Insert else True for request in requests]
+                return [_answer_of(request, owner) for request in requests]
             return [
-                self._look_again(request, whole) if type(request) in _GROUPED else next(others)
+                others[id(request)] if id(request) in others else self._look_again(request, whole)
                 for request in requests
             ]
         except sqlite3.Error as error:
@@ -65,35 +69,56 @@ class SqliteSession:
     def close(self) -> None:
         self._connection.close()
 
-    def _spread(self, inserts: list[Insert], settles: list[Settle]) -> bool:
+    def _spread(self, group: _Sorted) -> bool:
         """Write the group. True when every row of it went in."""
-        if not inserts and not settles:
+        inserts, settles, works = group.inserts, group.settles, group.works
+        claims = bool(inserts or settles)
+        if not claims and not works:
             return True
-        before = self._connection.total_changes
+        before, rows = self._connection.total_changes, len(inserts) + len(settles)
+        if claims and works:
+            with self._transaction():
+                self._write_claims(inserts, settles)
+                rows += self._write_work(works)
+        elif works:
+            rows += self._write_work(works)
+        else:
+            self._write_claims(inserts, settles)
+        return self._connection.total_changes - before == rows
+
+    def _write_claims(self, inserts: list[Insert], settles: list[Settle]) -> None:
         values = (self._store.owner, *pack_inserts(inserts), *pack_settles(settles))
         self._execute(QUERIES["group"], values)
-        return self._connection.total_changes - before == len(inserts) + len(settles)
 
-    def _carry_out_others(self, requests: list[Request]) -> Any:
-        """Everything that is not a plain claim or outcome, one by one in one transaction."""
-        others = [request for request in requests if type(request) not in _GROUPED]
+    def _write_work(self, works: list[Start | Advance]) -> int:
+        *values, rows = pack(works, self._store.owner)
+        self._execute(QUERIES["work"], values)
+        return rows
+
+    def _carry_out_others(self, group: _Sorted, whole: bool) -> dict[int, Any]:
+        """Everything that is not in a group, and durable work of one that did not go in as a whole:
+        one by one in one transaction."""
+        others = group.others if whole else group.others + group.works
+        setting = self._store.setting()
         if all(type(request) in _READS for request in others):
-            return iter([self._drive(carry_out(each, self._store.setting())) for each in others])
+            return {id(each): self._drive(carry_out(each, setting)) for each in others}
         # Whoever remembers an answer that is replaced must not give it when the clock steps back.
         forgets = any(type(request) in _FORGETTING for request in others)
-        with self._locks.purging() if forgets else nullcontext():
-            self._execute("BEGIN IMMEDIATE")
-            try:
-                setting = self._store.setting()
-                answers = [self._drive(carry_out(request, setting)) for request in others]
-                self._execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._execute("ROLLBACK")
-                raise
-        return iter(answers)
+        with self._locks.purging() if forgets else nullcontext(), self._transaction():
+            return {id(each): self._drive(carry_out(each, setting)) for each in others}
 
-    def _look_again(self, request: Request, whole: bool) -> Answer:
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._execute("ROLLBACK")
+            raise
+
+    def _look_again(self, request: Any, whole: bool) -> Any:
         """Not every row of the group went in: find out what became of this one."""
         match request:
             case Insert(number, digest):
@@ -104,7 +129,7 @@ class SqliteSession:
             case Settle():
                 return True if whole else self._drive(settled(request))
             case _:
-                raise AssertionError(request)
+                return _answer_of(request, self._store.owner)
 
     def _drive(self, steps: Steps) -> Answer:
         return drive(steps, self._run)
@@ -113,6 +138,39 @@ class SqliteSession:
         return self._execute(QUERIES[name], values).fetchall()
 
 
-_GROUPED = frozenset({Insert, Settle})
+class _Sorted:
+    """A group, by what its requests need: one statement for claims, one for work, or their own."""
+
+    __slots__ = ("inserts", "is_plain", "others", "settles", "works")
+
+    def __init__(self, requests: list[Any]) -> None:
+        self.inserts: list[Insert] = []
+        self.settles: list[Settle] = []
+        self.works: list[Start | Advance] = []
+        self.others: list[Any] = []
+        for request in requests:
+            kind = type(request)
+            if kind is Insert:
+                self.inserts.append(request)
+            elif kind is Settle:
+                self.settles.append(request)
+            elif is_bulk(request):
+                self.works.append(request)
+            else:
+                self.others.append(request)
+        self.is_plain = not self.others
+
+
+def _answer_of(request: Any, owner: int) -> Any:
+    """To a request whose rows all went in."""
+    kind = type(request)
+    if kind is Insert:
+        return _FIRST
+    if kind is Start:
+        return Started(owner if request.execution.status is Status.RUNNING else NOBODY)
+    return _ADVANCED if kind is Advance else True
+
+
+_ADVANCED = Advanced()
 _READS = READS | {Peek}
 _FORGETTING = frozenset({Purge, Replace})

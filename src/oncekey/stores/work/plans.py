@@ -1,11 +1,60 @@
-"""What durable work asks, as steps of named SQL."""
+"""Which steps carry out what durable work asks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from oncekey.core import work
 from oncekey.stores.requests import Setting, Steps
+from oncekey.stores.work import (
+    awaiting,
+    control,
+    events,
+    executions,
+    promises,
+    reads,
+    tidying,
+)
 
-PLANS: dict[type, Callable[[Any, Setting], Steps]] = {}
-READS: frozenset[type] = frozenset()
+PLANS: dict[type, Callable[[Any, Setting], Steps]] = {
+    work.Start: executions.start,
+    work.Withdraw: executions.withdraw,
+    work.Advance: executions.advance,
+    work.PickUp: executions.pick_up,
+    work.HandBack: executions.hand_back,
+    work.Load: executions.load,
+    work.Await: awaiting.wait_for,
+    work.Spawn: awaiting.spawn,
+    work.Make: promises.make,
+    work.AddToken: promises.add_token,
+    work.Resolve: promises.resolve,
+    work.Match: promises.match,
+    work.Publish: events.publish,
+    work.Matched: events.matched,
+    work.Control: control.control,
+    work.Due: tidying.due,
+    work.Forget: tidying.forget,
+    work.Know: tidying.know,
+    work.FindExecution: reads.find_execution,
+    work.ReadJournal: reads.read_journal,
+    work.FindPromise: reads.find_promise,
+    work.ListExecutions: reads.list_executions,
+    work.ListPromises: reads.list_promises,
+    work.Waits: reads.waits,
+    work.Events: reads.events,
+    work.Known: reads.known,
+}
+
+READS: frozenset[type] = frozenset(
+    {
+        work.FindExecution,
+        work.ReadJournal,
+        work.FindPromise,
+        work.ListExecutions,
+        work.ListPromises,
+        work.Waits,
+        work.Events,
+        work.Known,
+    }
+)

@@ -1,0 +1,119 @@
+"""What an execution waits for, as steps of named SQL: promises it makes, and children it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from oncekey.core.execution import (
+    Promise,
+    PromiseKind,
+    PromiseState,
+    Status,
+    execution_id_of,
+)
+from oncekey.core.ports import Gone
+from oncekey.core.work import Await, Awaited, Existing, Lost, Spawn, Spawned
+from oncekey.stores.requests import Row, Setting, Step
+from oncekey.stores.work.executions import Steps, append, hold, is_held, lie_down, start
+from oncekey.stores.work.promises import deliver_parked, insert_promise, register, settle
+from oncekey.stores.work.rows import entry_of_promise, promise_of
+
+
+def wait_for(request: Await, setting: Setting) -> Steps:
+    advance, promise = request.advance, request.promise
+    rows = yield from hold(advance, setting)
+    if not is_held(rows, advance):
+        return Lost()
+    known = yield "find_promise_at", {"execution": advance.id, "seq": promise.seq}
+    if promise.kind is PromiseKind.RETRY:
+        yield "forget_promise", {"id": known[0][0] if known else 0}
+    elif known:
+        return (yield from _again(request, promise_of(known[0])))
+    taken = yield from register(promise, request.insert, forked_from=rows[0][3])
+    if taken is not None:
+        return taken
+    return (yield from _make(request, setting))
+
+
+def _again(request: Await, promise: Promise) -> Generator[Step, list[Row], Awaited]:
+    """The position has its promise: the commit that made it was not heard of, or is replayed."""
+    yield from append(request.advance.id, request.advance.entries)
+    if promise.state is not PromiseState.PENDING:
+        return Awaited(promise, entry_of_promise(promise))
+    return Awaited(promise, waits=(yield from _lie_down(request)))
+
+
+def _make(request: Await, setting: Setting) -> Steps:
+    promise, child, started = request.promise, None, None
+    if request.start is not None:
+        answer = yield from start(request.start, setting)
+        if isinstance(answer, Gone):
+            return answer
+        child = answer if isinstance(answer, Existing) else None
+        started = None if child else request.start.execution.id
+        if child is not None and not _is_same(child, request):
+            return Awaited(promise, child=child)
+        promise = promise._replace(target=child.record.id if child else started)
+    if not (yield from insert_promise(promise, keyed=request.insert is not None)):
+        return Gone()
+    yield from append(request.advance.id, request.advance.entries)
+    if request.token is not None:
+        yield "add_token", {"digest": request.token, "promise": promise.id}
+    settled = yield from deliver_parked(promise, request.insert)
+    if settled is None and promise.target is not None:
+        settled = yield from _call(promise, child, request.advance.now)
+    if settled is not None:
+        return Awaited(settled.promise, entry_of_promise(settled.promise), False, child, started)
+    return Awaited(promise, None, (yield from _lie_down(request)), child, started)
+
+
+def _is_same(child: Existing, request: Await) -> bool:
+    assert request.start is not None
+    assert request.start.insert is not None
+    return (
+        child.execution is not None
+        and child.record.fingerprint == request.start.insert.operation.fingerprint
+    )
+
+
+def _call(promise: Promise, child: Existing | None, now: int) -> Steps:
+    """Have the child tell of its end; when it is over already, that is told at once."""
+    rows = yield "be_called", {"id": promise.target}
+    status, result, sort = rows[0]
+    if child is None or not Status(status).is_over:
+        return None
+    state = PromiseState.RESOLVED if status == Status.SUCCEEDED else PromiseState.REJECTED
+    assert promise.target is not None
+    told_by = execution_id_of(sort, promise.target)
+    return (yield from settle(promise, state, bytes(result or b"null"), told_by, now))
+
+
+def _lie_down(request: Await) -> Generator[Step, list[Row], bool]:
+    if request.advance.waits is None:
+        return False
+    return (yield from lie_down(request.advance))
+
+
+def spawn(request: Spawn, setting: Setting) -> Steps:
+    advance, entry = request.advance, request.entry
+    rows = yield from hold(advance, setting)
+    if not is_held(rows, advance):
+        return Lost()
+    done = yield "entry_at", {"execution": advance.id, "seq": entry.seq}
+    if done:
+        return Spawned(entry._replace(body=bytes(done[0][0])))
+    answer = yield from start(request.start, setting)
+    if isinstance(answer, Gone):
+        return answer
+    existing = answer if isinstance(answer, Existing) else None
+    execution = request.start.execution if existing is None else existing.execution
+    if execution is not None:
+        entry = entry._replace(body=f'"{execution.public_id}"'.encode())
+        if existing is None or _fits(existing, request):
+            yield from append(advance.id, (*advance.entries, entry))
+    return Spawned(entry, existing)
+
+
+def _fits(existing: Existing, request: Spawn) -> bool:
+    insert = request.start.insert
+    return insert is not None and existing.record.fingerprint == insert.operation.fingerprint

@@ -1,0 +1,54 @@
+"""Events as steps of named SQL."""
+
+from __future__ import annotations
+
+from oncekey.core.ports import Gone
+from oncekey.core.work import Existing, Matched, Publish
+from oncekey.stores.requests import Setting
+from oncekey.stores.work.claims import claim, forget
+from oncekey.stores.work.executions import Steps
+
+
+def publish(request: Publish, setting: Setting) -> Steps:
+    event, insert = request
+    if insert is not None:
+        taken = yield from claim(insert)
+        if isinstance(taken, Gone):
+            return taken
+        if taken is not None:
+            return Existing(taken, None)
+        yield (
+            "settle",
+            {
+                "id": insert.id,
+                "fence": 1,
+                "kind": 1,
+                "status": 0,
+                "headers": b"",
+                "body": b"null",
+                "completed_at": insert.created_at,
+                "expires_at": insert.expires_at,
+            },
+        )
+    made = yield (
+        "make_event",
+        {
+            "id": event.id,
+            "tenant": event.tenant,
+            "topic": event.topic,
+            "data": event.data,
+            "headers": event.headers,
+            "created_at": event.created_at,
+            "expires_at": event.expires_at,
+        },
+    )
+    if not made:
+        if insert is not None:
+            yield from forget(insert.id)
+        return Gone()
+    return True
+
+
+def matched(request: Matched, setting: Setting) -> Steps:
+    rows = yield "event_is_matched", {"id": request.event}
+    return int(rows[0][0]) if rows else 0

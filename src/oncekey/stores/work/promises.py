@@ -1,0 +1,304 @@
+"""Promises as steps of named SQL: made, settled by whoever may, parked when they are early."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from oncekey.core.execution import Promise, PromiseKind, PromiseState, Status
+from oncekey.core.model import NO_FINGERPRINT, Record
+from oncekey.core.ports import Gone, Insert
+from oncekey.core.work import (
+    AddToken,
+    Advanced,
+    AlreadySettled,
+    Awaited,
+    KeyExpired,
+    KeyTaken,
+    Lost,
+    Make,
+    Match,
+    Park,
+    Parked,
+    RequestKeyReused,
+    Resolve,
+    Settled,
+    Target,
+    Woken,
+    event_id_of,
+)
+from oncekey.stores.requests import Row, Setting, Step
+from oncekey.stores.work.claims import claim, forget
+from oncekey.stores.work.rows import entry_of_promise, promise_of
+
+Steps = Generator[Step, list[Row], Any]
+_OVER = (PromiseState.TIMED_OUT, PromiseState.CANCELLED)
+
+
+def make(request: Make, setting: Setting) -> Steps:
+    promise, insert, token = request
+    taken = yield from register(promise, insert)
+    if taken is not None:
+        return taken
+    made = yield "make_promise", _values_of(promise, keyed=insert is not None)
+    if not made:
+        return Gone()
+    if token is not None:
+        yield "add_token", {"digest": token, "promise": promise.id}
+    settled = yield from deliver_parked(promise, insert)
+    return Awaited(settled.promise if settled else promise)
+
+
+def register(
+    promise: Promise, insert: Insert | None, *, forked_from: int | None = None
+) -> Generator[Step, list[Row], KeyTaken | Gone | None]:
+    """Claim the key of a promise. None when it is the promise's, or when there is none."""
+    if insert is None:
+        return None
+    for _ in range(2):
+        record = yield from claim(insert, promise=promise.public_id)
+        if not isinstance(record, Record):
+            return record
+        rows = yield "find_promise", {"id": record.id}
+        holder = promise_of(rows[0]) if rows else None
+        if holder is not None and not _gives_way(holder, forked_from):
+            return KeyTaken(holder)
+        yield from forget(record.id)
+    raise AssertionError(insert)
+
+
+def _gives_way(holder: Promise, forked_from: int | None) -> bool:
+    """A promise that will never be settled by its key does not keep it; what a fork waits for
+    anew, its source has done with."""
+    again = holder.execution is not None and holder.execution == forked_from
+    return holder.state in _OVER or (again and holder.state is not PromiseState.PENDING)
+
+
+def insert_promise(promise: Promise, *, keyed: bool) -> Generator[Step, list[Row], bool]:
+    return bool((yield "make_promise", _values_of(promise, keyed=keyed)))
+
+
+def deliver_parked(
+    promise: Promise, insert: Insert | None
+) -> Generator[Step, list[Row], Settled | None]:
+    """Settle a new promise with the resolution that came before it, if there is one."""
+    if insert is None:
+        return None
+    rows = yield "take_parked", {"digest": insert.digest}
+    for state, body, settled_by, expires_at in rows:
+        if expires_at > insert.created_at:
+            return (
+                yield from settle(
+                    promise, PromiseState(state), bytes(body), settled_by, insert.created_at
+                )
+            )
+    return None
+
+
+def add_token(request: AddToken, setting: Setting) -> Steps:
+    rows = yield "lock_execution", {"id": request.id}
+    if not rows or tuple(rows[0][:2]) != (Status.RUNNING, request.fence):
+        return Lost()
+    values = {"digest": request.token, "execution": request.id, "seq": request.seq}
+    yield "add_token_at", values
+    return Advanced()
+
+
+# -- settling ----------------------------------------------------------------------------------
+
+
+def settle(
+    promise: Promise, state: PromiseState, body: bytes, settled_by: str | None, now: int
+) -> Generator[Step, list[Row], Settled | None]:
+    """Settle a pending promise, journal it, wake who waits. None when somebody was faster."""
+    values = {
+        "id": promise.id,
+        "state": int(state),
+        "body": body,
+        "settled_by": settled_by,
+        "now": now,
+    }
+    if not (yield "settle_promise", values):
+        return None
+    settled = promise._replace(state=state, body=body, settled_by=settled_by, settled_at=now)
+    if promise.execution is None:
+        return Settled(settled, None)
+    entry = None
+    if promise.kind is not PromiseKind.RETRY:
+        entry = entry_of_promise(settled)
+        yield (
+            "append",
+            {
+                "execution": promise.execution,
+                "seq": entry.seq,
+                "step": int(entry.step),
+                "name": entry.name,
+                "fingerprint": entry.fingerprint,
+                "failed": int(entry.failed),
+                "body": entry.body,
+                "attempts": entry.attempts,
+                "started_at": entry.started_at,
+                "at": entry.at,
+            },
+        )
+    rows = yield "wake", {"id": promise.execution}
+    ready = bool(rows) and rows[0][0] == Status.READY
+    return Settled(settled, Woken(promise.execution, ready, entry, promise.id))
+
+
+def resolve(request: Resolve, setting: Setting) -> Steps:
+    promise = yield from find(request.target)
+    if promise is None or promise.kind is not PromiseKind.PROMISE:
+        return (yield from _park(request))
+    if promise.execution is not None:
+        yield "lock_execution", {"id": promise.execution}
+    yield "lock_promise", {"id": promise.id}
+    promise = yield from find(Target(promise.tenant, id=promise.id))
+    assert promise is not None
+    if _key_has_expired(request, promise):
+        return KeyExpired(promise)
+    if request.insert is not None:
+        used = yield from _use_request_key(request.insert, promise)
+        if used is not None:
+            return used
+    settled = yield from settle(
+        promise, request.state, request.body, request.settled_by, request.now
+    )
+    return AlreadySettled(promise) if settled is None else settled
+
+
+def _key_has_expired(request: Resolve, promise: Promise) -> bool:
+    expires_at = promise.key_expires_at
+    return (
+        request.target.digest is not None and expires_at is not None and expires_at <= request.now
+    )
+
+
+def _use_request_key(
+    insert: Insert, promise: Promise
+) -> Generator[Step, list[Row], AlreadySettled | RequestKeyReused | Gone | None]:
+    """Register the request's own key. None when it is new: then the request is carried out."""
+    taken = yield from _claim_request(insert, promise.public_id)
+    if not isinstance(taken, Record):
+        return taken
+    link = taken.link.id if taken.link is not None else taken.request_id
+    if link != promise.public_id and not (promise.key and link == f"key:{promise.key}"):
+        return RequestKeyReused()
+    again = promise.settled_by is not None and promise.settled_by == insert.operation.ref.key
+    return AlreadySettled(promise, again=again, key_new=False)
+
+
+def _claim_request(
+    insert: Insert, promise_id: str | None
+) -> Generator[Step, list[Row], Record | Gone | None]:
+    taken = yield from claim(insert, promise=promise_id)
+    if taken is not None:
+        return taken
+    # The request is carried out in this very transaction, so that it is over as it begins.
+    yield (
+        "settle",
+        {
+            "id": insert.id,
+            "fence": 1,
+            "kind": 1,
+            "status": 0,
+            "headers": b"",
+            "body": b"null",
+            "completed_at": insert.created_at,
+            "expires_at": insert.expires_at,
+        },
+    )
+    return None
+
+
+def _park(request: Resolve) -> Generator[Step, list[Row], Any]:
+    """No promise has the key: keep the resolution for the one that will."""
+    park = request.park
+    if park is None:
+        return None
+    if request.insert is not None:
+        taken = yield from _claim_request(_for_parking(request.insert, park), None)
+        if isinstance(taken, Gone):
+            return taken
+        if taken is not None and taken.request_id != f"key:{park.key}":
+            return RequestKeyReused()
+        if taken is not None:
+            return Parked(park.expires_at, again=True)
+    yield "forget_parked_if_past", {"digest": park.digest, "now": request.now}
+    yield "park", _parked_values_of(request, park)
+    return Parked(park.expires_at)
+
+
+def _for_parking(insert: Insert, park: Park) -> Insert:
+    """The record of a request that was parked says for which key."""
+    return insert._replace(operation=insert.operation._replace(request_id=f"key:{park.key}"))
+
+
+def _parked_values_of(request: Resolve, park: Park) -> dict[str, Any]:
+    return {
+        "digest": park.digest,
+        "tenant": request.target.tenant,
+        "key": park.key,
+        "state": int(request.state),
+        "body": request.body,
+        "settled_by": request.settled_by,
+        "created_at": request.now,
+        "expires_at": park.expires_at,
+    }
+
+
+def match(request: Match, setting: Setting) -> Steps:
+    woken = []
+    for number in request.promises:
+        found = yield from find(Target(request.tenant, id=number))
+        if found is None:
+            continue
+        yield "lock_execution", {"id": found.execution}
+        settled = yield from settle(
+            found, PromiseState.RESOLVED, request.body, event_id_of(request.event), request.now
+        )
+        if settled is not None and settled.woken is not None:
+            woken.append(settled.woken)
+    for number, trouble in request.troubles:
+        yield "note_trouble", {"id": number, "trouble": trouble}
+    if woken:
+        yield "count_matches", {"id": request.event, "count": len(woken)}
+    return woken
+
+
+def find(target: Target) -> Generator[Step, list[Row], Promise | None]:
+    """The promise a target means, if it is the tenant's."""
+    if target.digest is not None:
+        rows = yield "find_promise_by_key", {"digest": target.digest}
+    elif target.token is not None:
+        rows = yield "find_promise_by_token", {"digest": target.token}
+    elif target.id is not None:
+        rows = yield "find_promise", {"id": target.id}
+    else:
+        values = {"execution": target.execution, "name": target.name}
+        rows = yield "find_promise_by_name", values
+    promise = promise_of(rows[0]) if rows else None
+    if promise is None or promise.tenant != target.tenant:
+        return None
+    named = target.name is None or target.name == promise.name
+    return promise if named else None
+
+
+def _values_of(promise: Promise, *, keyed: bool) -> dict[str, Any]:
+    return {
+        "id": promise.id,
+        "tenant": promise.tenant,
+        "kind": int(promise.kind),
+        "name": promise.name,
+        "created_at": promise.created_at,
+        "execution": promise.execution,
+        "seq": promise.seq,
+        "fingerprint": promise.fingerprint or NO_FINGERPRINT,
+        "keyed": int(keyed),
+        "due_at": promise.due_at,
+        "topic": promise.topic,
+        "condition": promise.condition,
+        "target": promise.target,
+        "attempts": promise.attempts,
+        "body": promise.body,
+    }

@@ -1,0 +1,69 @@
+"""What time does to durable work, as steps of named SQL: it settles what is due, and forgets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+
+from oncekey.core.execution import PromiseKind, PromiseState, Status
+from oncekey.core.work import Due, Ending, Forget, Know, Ripe, Woken
+from oncekey.stores.requests import Row, Setting, Step
+from oncekey.stores.work.executions import Steps, end
+from oncekey.stores.work.promises import settle
+from oncekey.stores.work.rows import promise_of
+
+# Time settles these; the others are late.
+_TIMED = (PromiseKind.SLEEP, PromiseKind.RETRY)
+
+
+def due(request: Due, setting: Setting) -> Steps:
+    woken, ended = [], []
+    for row in (yield "due_promises", {"now": request.now, "limit": request.limit}):
+        told = yield from _ripen(row, request)
+        woken.extend(told)
+    for number, keep in (yield "due_executions", {"now": request.now, "limit": request.limit}):
+        if (yield "try_lock_execution", {"id": number}):
+            ending = Ending(Status.FAILED, request.overdue, keep)
+            woken.extend((yield from end(number, ending, request.now, from_outside=True)))
+            ended.append(number)
+    rows = yield "next_due", {"now": request.now}
+    return Ripe(woken, ended, rows[0][0])
+
+
+def _ripen(row: Row, request: Due) -> Generator[Step, list[Row], list[Woken]]:
+    promise = promise_of(row)
+    if promise.execution is not None:
+        locked = yield "try_lock_execution", {"id": promise.execution}
+        if not locked:
+            return []
+    in_time = promise.kind in _TIMED
+    settled = yield from settle(
+        promise,
+        PromiseState.RESOLVED if in_time else PromiseState.TIMED_OUT,
+        (promise.body or b"null") if in_time else request.late,
+        None,
+        request.now,
+    )
+    return [settled.woken] if settled is not None and settled.woken is not None else []
+
+
+def forget(request: Forget, setting: Setting) -> Steps:
+    """In small bites: nobody should wait for a long one."""
+    values = {"now": request.now, "limit": request.limit}
+    gone = [row[0] for row in (yield "expired_executions", values)]
+    if gone:
+        numbers = {"ids": json.dumps(gone)}
+        for name in ("forget_journals", "forget_tokens_of", "forget_promises_of"):
+            yield name, numbers
+        yield "forget_executions", numbers
+    count = len(gone)
+    for name in ("forget_promises", "forget_parked", "forget_events", "forget_promise_keys"):
+        count += len((yield name, values))
+    before = {"before": request.controls_before, "limit": request.limit}
+    return count + len((yield "forget_controls", before))
+
+
+def know(request: Know, setting: Setting) -> Steps:
+    for sort, name in request.names:
+        yield "know", {"sort": int(sort), "name": name, "now": request.now}
+    return True
