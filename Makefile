@@ -7,11 +7,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --annotation-style line
+# Where `make proto` writes to.
+PROTO_OUT ?= src
 # Extra words for the tool a target runs: make test ARGS="-k ledger -x", make lock ARGS=--upgrade.
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve test check bench chaos docs lock format clean
+.PHONY: help venv serve test check bench chaos docs lock format proto clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +41,13 @@ check: venv ## check format, lint, types and layers
 format: venv ## format the code and fix what the linter can fix
 	$(BIN)/ruff check --fix-only --exit-zero .
 	$(BIN)/ruff format .
+
+proto: venv ## generate the gRPC code again from its proto
+	$(BIN)/python -m grpc_tools.protoc -Isrc \
+		--plugin=$(BIN)/protoc-gen-mypy --plugin=$(BIN)/protoc-gen-mypy_grpc \
+		--python_out=$(PROTO_OUT) --mypy_out=quiet:$(PROTO_OUT) \
+		--grpc_python_out=$(PROTO_OUT) --mypy_grpc_out=quiet:$(PROTO_OUT) \
+		oncekey/api/grpc/oncekey.proto
 
 bench: $(VENV)/.bench ## measure OnceKey beside its peers
 	$(BIN)/python -m bench $(ARGS)

@@ -1,0 +1,116 @@
+"""The door every call comes in by: who calls, for which tenant, and how a refusal goes out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from functools import wraps
+from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar
+
+from google.protobuf.message import Message
+from grpc.aio import ServicerContext
+
+from oncekey.api.grpc.patience import Patience
+from oncekey.api.grpc.statuses import Refusal, fault, refusal_of, unauthenticated
+from oncekey.core.callers import Caller, Callers
+from oncekey.core.errors import InvalidInput, KeyInvalid, NotFound, OnceKeyError
+from oncekey.core.key import parse_key
+
+Context = ServicerContext[Any, Any]
+Metadata = Iterable[tuple[str, str | bytes]]
+Service = TypeVar("Service", bound="Behind")
+Asked = TypeVar("Asked", bound=Message)
+Answered = TypeVar("Answered", bound=Message)
+
+_log = logging.getLogger(__name__)
+_SCHEME = "bearer"
+
+
+class Call(NamedTuple):
+    """A call whose caller is known. `tenant` is always the caller's own."""
+
+    caller: Caller
+    idempotency_key: str | None
+    seconds_left: float | None
+    """Until its deadline."""
+
+    @property
+    def tenant(self) -> str:
+        return self.caller.tenant
+
+    def key(self, name: str, field: str) -> str | None:
+        """The key in the field of that name, or else in the metadata."""
+        given = self.idempotency_key
+        if field and given is not None and field != given:
+            raise InvalidInput(f"{name} and the metadata 'idempotency-key' differ; send one")
+        return field or given
+
+
+class Door:
+    def __init__(self, callers: Callers) -> None:
+        self._callers = callers
+        self.patience = Patience()
+
+    async def admit(self, request: Message, context: Context) -> Call | None:
+        """None for a caller nobody knows. Raises `NotFound` for a tenant that is another's."""
+        metadata = context.invocation_metadata() or ()
+        secret = _secret_in(_values(metadata, "authorization"))
+        caller = None if secret is None else await self._callers.identify(secret)
+        if caller is None:
+            return None
+        if getattr(request, "tenant", "") not in {"", caller.tenant}:
+            raise NotFound
+        return Call(caller, _key_in(metadata), context.time_remaining())
+
+
+class Behind(Protocol):
+    """A service behind the door."""
+
+    @property
+    def door(self) -> Door: ...
+
+
+def answered(
+    method: Callable[[Service, Asked, Call], Awaitable[Answered]],
+) -> Callable[[Service, Asked, Context], Awaitable[Answered]]:
+    """A method of a service: it is given the call of a known caller, and may raise our errors."""
+
+    @wraps(method)
+    async def answer(service: Service, request: Asked, context: Context) -> Answered:
+        try:
+            call = await service.door.admit(request, context)
+            if call is not None:
+                return await method(service, request, call)
+            refusal = unauthenticated()
+        except OnceKeyError as error:
+            refusal = refusal_of(error)
+        except Exception:  # noqa: BLE001 - whatever it is, the caller must not read it
+            _log.exception("%s failed", method.__qualname__)
+            refusal = fault()
+        return await _refuse(context, refusal)
+
+    return answer
+
+
+async def _refuse(context: Context, refusal: Refusal) -> NoReturn:
+    await context.abort(refusal.status, refusal.message, refusal.trailers)
+
+
+def _values(metadata: Metadata, name: str) -> list[str]:
+    return [value for key, value in metadata if key == name and isinstance(value, str)]
+
+
+def _secret_in(values: list[str]) -> str | None:
+    """Two of them would be somebody's attempt to be two."""
+    if len(values) != 1:
+        return None
+    scheme, _, secret = values[0].partition(" ")
+    return secret.strip() if scheme.lower() == _SCHEME else None
+
+
+def _key_in(metadata: Metadata) -> str | None:
+    """By the grammar of the header of the same name; a field may hold other keys."""
+    keys = _values(metadata, "idempotency-key")
+    if len(keys) > 1:
+        raise KeyInvalid("there are two values of the metadata 'idempotency-key'; send one")
+    return parse_key(keys[0]) if keys else None
