@@ -92,11 +92,11 @@ def _run(
     )
     if any(scenario.needs_servers for scenario in scenarios):
         stage.start(contenders)
-    if stage.services.postgres:
-        results.machine["postgresql"] = f"{stage.services.postgres.version}, fsync on"
     for scenario in scenarios:
         print(f"{scenario.name}: {scenario.summary}", flush=True)
         results.findings[scenario.name] = scenario.run(stage, plan)
+    if stage.services.postgres:
+        results.machine["postgresql"] = f"{stage.services.postgres.version}, fsync on"
     results.absent = {**stage.absent}
     return results
 

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 from bench.apps.handler import SLOW_SECONDS
 from bench.contenders import CONTENDERS
+from bench.flowing import OURS, STORES
 from bench.load import CONNECTIONS
 from bench.results import Results
 
 ATTACH_ALLOWANCE_MS = 12.0
+MANY_WAITING = 100_000
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,31 @@ def goals_of(results: Results) -> Iterator[Goal]:
     )
     yield _at_most(results, "sweep", "p50", 3.0, "p50 of claims during a sweep over without")
     yield _at_most(results, "sweep", "p99", 3.0, "p99 of claims during a sweep over without")
+    for store in STORES:
+        yield from _workflows(results, store)
+
+
+def _workflows(results: Results, store: str) -> Iterator[Goal]:
+    for steps in (1, 3):
+        text = f"Workflows per second over DBOS's, {steps}-step, 256 at once, {store}"
+        yield _ratio(results, "workflows", f"{OURS}/{store}/{steps}/256", 20, text)
+    yield _middle(results, "resume", store, "p50_ms", 10, "ms", "From resolving to resuming, p50")
+    if results.plan.waiting >= MANY_WAITING:
+        text = f"{results.plan.waiting:,} waiting workflows"
+        yield _middle(results, "waiting", store, "waiting_mb", 500, "MB", text)
+        yield _middle(results, "waiting", store, "start_seconds", 60, "s", f"Start with {text}")
+
+
+def _middle(
+    results: Results, scenario: str, store: str, figure: str, most: float, unit: str, text: str
+) -> Goal:
+    goal = Goal(f"{text}, {store}", f"≤ {most:g} {unit}")
+    findings = results.findings.get(scenario)
+    entry = findings.entries.get(f"{OURS}/{store}") if findings else None
+    if not entry or not entry.samples:
+        return goal
+    found = entry.middle(figure)
+    return Goal(goal.text, goal.target, f"{found:.1f} {unit}", found <= most)
 
 
 def _median(results: Results, scenario: str, name: str) -> float | None:

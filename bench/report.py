@@ -1,15 +1,17 @@
 """Writes what was found: RESULTS.md for people, results.json for everything else."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from importlib import metadata
 from operator import neg, pos
 from pathlib import Path
 
+from bench import flow_report
 from bench.contenders import CONTENDERS, FRAMEWORKS, NOT_RUN, Contender
 from bench.goals import goals_of
 from bench.results import Entry, Findings, Results
+from bench.tables import latency_of, spread_of, table, unmeasured
 
 ALWAYS_VERSIONED = (
     "uvicorn",
@@ -21,6 +23,8 @@ ALWAYS_VERSIONED = (
     "asyncpg",
     "redis",
     "aiosqlite",
+    "dbos",
+    "sqlalchemy",
 )
 _BY_NAME = {each.name: each for each in CONTENDERS}
 
@@ -28,9 +32,9 @@ INTRODUCTION = """\
 # Benchmark results
 
 Made by `make bench` ({started}). Every figure is a ratio: a contender over the bare application
-of the same framework, both measured in one round of one run. A cell shows the median of the
-rounds and, in brackets, the lowest and the highest. Rates and latencies are medians and only say
-what kind of machine this was; compare ratios.
+of the same framework, or OnceKey over DBOS for workflows, both measured in one round of one run. A
+cell shows the median of the rounds and, in brackets, the lowest and the highest. Rates and
+latencies are medians and only say what kind of machine this was; compare ratios.
 
 - One server process on its own core; load generator, Redis and PostgreSQL share the other core.
 - 64 keep-alive connections. The handler parses JSON and answers 201 with 24 bytes.
@@ -62,7 +66,7 @@ def goals_table(results: Results) -> str:
     rows = [
         (goal.text, goal.target, goal.measured or "–", goal.verdict) for goal in goals_of(results)
     ]
-    return _table(("goal", "target", "measured", ""), rows)
+    return table(("goal", "target", "measured", ""), rows)
 
 
 def _document(results: Results) -> str:
@@ -75,15 +79,10 @@ def _document(results: Results) -> str:
         "## Goals\n\n" + goals_table(results),
         *(_SECTIONS[name](findings) for name, findings in results.findings.items()),
         "## Not measured\n\n" + _absences(results),
-        "## Machine\n\n" + _table(("", ""), results.machine.items()),
-        "## Versions\n\n" + _table(("", ""), sorted(results.versions.items())),
+        "## Machine\n\n" + table(("", ""), results.machine.items()),
+        "## Versions\n\n" + table(("", ""), sorted(results.versions.items())),
     ]
     return "\n".join(part for part in parts if part)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def _throughput(title: str) -> Callable[[Findings], str]:
@@ -91,16 +90,16 @@ def _throughput(title: str) -> Callable[[Findings], str]:
         rows = [
             (
                 *_names(name),
-                _spread(entry),
+                spread_of(entry),
                 f"{entry.middle('rate'):,.0f}",
-                _latency(entry),
+                latency_of(entry),
                 _notes(entry),
             )
             for name, entry in _ordered(findings)
             if entry.samples
         ]
         head = ("framework", "contender", "ratio to bare", "requests/s", "p50 / p99 ms", "notes")
-        return f"## {title}\n\n" + _table(head, rows) + _unmeasured(findings)
+        return f"## {title}\n\n" + table(head, rows) + unmeasured(findings)
 
     return section
 
@@ -110,7 +109,7 @@ def _duplicates(findings: Findings) -> str:
         (
             *_names(name),
             f"{entry.middle('last_answer_ms'):.1f}",
-            _spread(entry),
+            spread_of(entry),
             f"{entry.middle('requests'):.0f}",
             f"{entry.middle('runs_per_key'):g}",
             "; ".join(entry.notes),
@@ -133,12 +132,12 @@ def _duplicates(findings: Findings) -> str:
         "again every 25 ms. Lower is better; the bare application protects nothing and runs the\n"
         "handler 64 times.\n\n"
     )
-    return text + _table(head, rows) + _unmeasured(findings)
+    return text + table(head, rows) + unmeasured(findings)
 
 
 def _stored_keys(findings: Findings) -> str:
     rows = [
-        (f"{int(name):,}", _spread(entry), f"{entry.middle('rate'):,.0f}", _latency(entry))
+        (f"{int(name):,}", spread_of(entry), f"{entry.middle('rate'):,.0f}", latency_of(entry))
         for name, entry in findings.entries.items()
     ]
     text = (
@@ -146,7 +145,7 @@ def _stored_keys(findings: Findings) -> str:
         "64 concurrent callers, each claims and settles one new key after another through the\n"
         "ledger, no HTTP. The ratio is to the ledger with 10 k keys, in the same round.\n\n"
     )
-    return text + _table(
+    return text + table(
         ("stored keys", "ratio", "claims+settles/s", "p50 / p99 ms of a claim"), rows
     )
 
@@ -155,7 +154,7 @@ def _sweep(findings: Findings) -> str:
     rows = [
         (
             name,
-            _spread(entry),
+            spread_of(entry),
             f"{entry.middle('without_ms'):.2f}",
             f"{entry.middle('during_ms'):.2f}",
         )
@@ -168,7 +167,7 @@ def _sweep(findings: Findings) -> str:
         f"64 concurrent callers claim and settle while the same process sweeps {swept:,.0f}\n"
         "expired keys. The ratio is to the same callers just before and just after the sweep.\n\n"
     )
-    return text + _table(("latency of a claim", "ratio", "without ms", "during ms"), rows)
+    return text + table(("latency of a claim", "ratio", "without ms", "during ms"), rows)
 
 
 _SECTIONS: dict[str, Callable[[Findings], str]] = {
@@ -177,6 +176,9 @@ _SECTIONS: dict[str, Callable[[Findings], str]] = {
     "duplicates": _duplicates,
     "stored-keys": _stored_keys,
     "sweep": _sweep,
+    "workflows": flow_report.workflows,
+    "resume": flow_report.resume,
+    "waiting": flow_report.waiting,
 }
 
 
@@ -207,21 +209,6 @@ def _notes(entry: Entry) -> str:
     return "; ".join([*entry.notes, *counted])
 
 
-def _spread(entry: Entry) -> str:
-    return str(entry.spread) if entry.spread else "1"
-
-
-def _latency(entry: Entry) -> str:
-    return f"{entry.middle('p50_ms'):.1f} / {entry.middle('p99_ms'):.1f}"
-
-
-def _unmeasured(findings: Findings) -> str:
-    silent = [(name, entry) for name, entry in findings.entries.items() if not entry.samples]
-    return "".join(f"\n{name}: {'; '.join(entry.notes)}." for name, entry in silent) + (
-        "\n" if silent else ""
-    )
-
-
 def _absences(results: Results) -> str:
     rows = [*results.absent.items(), *NOT_RUN.items()]
-    return _table(("who", "why"), rows)
+    return table(("who", "why"), rows)

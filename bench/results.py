@@ -21,6 +21,10 @@ class Plan:
     ledger_seconds: float = 3.0
     expired_keys: int = 1_000_000
     sweeps: int = 3
+    concurrencies: tuple[int, ...] = (1, 32, 256)
+    resumes: int = 60
+    waiting: int = 100_000
+    waiting_of_peer: int = 1_000
 
 
 QUICK = Plan(
@@ -32,6 +36,10 @@ QUICK = Plan(
     ledger_seconds=1.5,
     expired_keys=100_000,
     sweeps=1,
+    concurrencies=(1, 256),
+    resumes=20,
+    waiting=10_000,
+    waiting_of_peer=200,
 )
 
 
@@ -75,7 +83,12 @@ class Findings:
 
 def results_of(found: dict[str, Any]) -> Results:
     """The inverse of `asdict`: a run as it was written to results.json."""
-    plan = Plan(**{**found["plan"], "stored_keys": tuple(found["plan"]["stored_keys"])})
+    plan = Plan(
+        **{
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in found["plan"].items()
+        }
+    )
     findings = {
         name: Findings(name, {each: Entry(**entry) for each, entry in given["entries"].items()})
         for name, given in found["findings"].items()

@@ -22,6 +22,7 @@ class Stage:
         self.services = Services(self.scratch)
         self.servers: dict[str, Server] = {}
         self.absent: dict[str, str] = {}
+        self._files = 0
 
     def __enter__(self) -> Self:
         return self
@@ -65,6 +66,17 @@ class Stage:
             if scenario in server.refused
         }
 
+    def new_database(self, store: str) -> str:
+        """The address of an empty database; a server for it is started when there is none."""
+        if store == "sqlite":
+            self._files += 1
+            return f"sqlite:///{self.scratch / f'database-{self._files}.db'}"
+        if not self.services.postgres and store not in self.services.absent:
+            self._start_postgres()
+        if not self.services.postgres:
+            raise ServiceFailed(f"{store}: {self.services.absent[store]}")
+        return self.services.postgres.new_url()
+
     def _is_missing(self, contender: Contender) -> bool:
         if reason := contender.missing():
             self.absent[contender.name] = reason
@@ -77,10 +89,13 @@ class Stage:
             except (OSError, ServiceFailed) as error:
                 self.services.absent["redis"] = str(error)
         if "postgres" in stores:
-            try:
-                self.services.postgres = Postgres(self.scratch)
-            except (OSError, ServiceFailed) as error:
-                self.services.absent["postgres"] = str(error)
+            self._start_postgres()
+
+    def _start_postgres(self) -> None:
+        try:
+            self.services.postgres = Postgres(self.scratch)
+        except (OSError, ServiceFailed) as error:
+            self.services.absent["postgres"] = str(error)
 
     def _start_server(self, contender: Contender) -> None:
         print(f"  starting {contender.name}", flush=True)

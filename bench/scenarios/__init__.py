@@ -4,7 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.results import Findings, Plan
-from bench.scenarios import duplicates, new_keys, replays, stored_keys, sweep
+from bench.scenarios import (
+    duplicates,
+    new_keys,
+    replays,
+    resume,
+    stored_keys,
+    sweep,
+    waiting,
+    workflows,
+)
 from bench.stage import Stage
 
 
@@ -29,4 +38,9 @@ SCENARIOS = (
         stored_keys.run,
     ),
     Scenario("sweep", "latency of claims while a million expired keys are swept", False, sweep.run),
+    Scenario("workflows", "workflows per second, 1 and 3 steps, beside DBOS", False, workflows.run),
+    Scenario("resume", "from resolving a promise to the workflow's next line", False, resume.run),
+    Scenario(
+        "waiting", "memory and start of a process with 100 k waiting workflows", False, waiting.run
+    ),
 )
