@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from oncekey.core.key import MAX_KEY_LENGTH
-from oncekey.wire.problem import codes
+from oncekey.wire.problem import codes, ledger_codes
 from oncekey.wire.rule import Rule
 
 _PATTERN = r"^(?!t-)[A-Za-z0-9._~\-]+$"
-_PROBLEM = {
+PROBLEM: dict[str, Any] = {
     "title": "Problem",
     "description": "A problem document (RFC 9457).",
     "type": "object",
@@ -26,16 +26,16 @@ _PROBLEM = {
 
 def operation_parts(rule: Rule, success: str) -> dict[str, Any]:
     """Parameters and responses; `success` is the status under which replays are described."""
-    responses: dict[str, Any] = {success: {"headers": _replay_headers()}}
+    responses: dict[str, Any] = {success: {"headers": replay_headers()}}
     for status, types in _problems_of(rule).items():
-        responses[str(status)] = _response(status, types)
+        responses[str(status)] = problem_response(status, types)
     parts: dict[str, Any] = {"responses": responses}
     if rule.key != "prohibited":
-        parts["parameters"] = [_key_parameter(rule)]
+        parts["parameters"] = [key_parameter(rule)]
     return parts
 
 
-def _key_parameter(rule: Rule) -> dict[str, Any]:
+def key_parameter(rule: Rule) -> dict[str, Any]:
     return {
         "name": "Idempotency-Key",
         "in": "header",
@@ -52,19 +52,19 @@ def _key_parameter(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _replay_headers() -> dict[str, Any]:
+def replay_headers() -> dict[str, Any]:
     return {
-        "Idempotent-Replayed": _header(
+        "Idempotent-Replayed": header(
             "`true` when this is the stored answer to an earlier request"
         ),
-        "Original-Request-Id": _header("On a replay: the request that was answered first"),
-        "X-Operation-Id": _header("The operation that the key stands for"),
-        "Idempotency-Expires": _header("On a replay: when the key is forgotten", "date-time"),
-        "Idempotency-Stored": _header("`false` when the answer could not be kept for replays"),
+        "Original-Request-Id": header("On a replay: the request that was answered first"),
+        "X-Operation-Id": header("The operation that the key stands for"),
+        "Idempotency-Expires": header("On a replay: when the key is forgotten", "date-time"),
+        "Idempotency-Stored": header("`false` when the answer could not be kept for replays"),
     }
 
 
-def _header(description: str, form: str = "") -> dict[str, Any]:
+def header(description: str, form: str = "") -> dict[str, Any]:
     schema = {"type": "string", "format": form} if form else {"type": "string"}
     return {"description": description, "schema": schema}
 
@@ -72,7 +72,7 @@ def _header(description: str, form: str = "") -> dict[str, Any]:
 def _problems_of(rule: Rule) -> dict[int, list[str]]:
     """The problems this route can answer with, by status."""
     found: dict[int, list[str]] = {}
-    for code, (status, _) in codes().items():
+    for code, (status, _) in ledger_codes().items():
         if code not in _unused(rule):
             found.setdefault(status, []).append(code)
     return found
@@ -84,19 +84,21 @@ def _unused(rule: Rule) -> set[str]:
     if rule.key != "required":
         unused.add("idempotency-key-missing")
     if rule.key == "prohibited":
-        return set(codes()) - {"idempotency-key-prohibited"}
+        return set(ledger_codes()) - {"idempotency-key-prohibited"}
     if rule.takeover == "rerun":
         unused.add("outcome-unknown")
     return unused | {"idempotency-key-prohibited"}
 
 
-def _response(status: int, types: list[str]) -> dict[str, Any]:
+def problem_response(
+    status: int, types: list[str], schema: dict[str, Any] = PROBLEM
+) -> dict[str, Any]:
     titles = dict(codes())
     listed = "; ".join(f"`{code}`: {titles[code][1]}" for code in types)
     response: dict[str, Any] = {
         "description": listed,
-        "content": {"application/problem+json": {"schema": _PROBLEM}},
+        "content": {"application/problem+json": {"schema": schema}},
     }
     if status in {409, 503}:
-        response["headers"] = {"Retry-After": _header("Seconds to wait before trying again")}
+        response["headers"] = {"Retry-After": header("Seconds to wait before trying again")}
     return response

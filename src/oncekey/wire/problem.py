@@ -5,12 +5,20 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from oncekey.core.errors import OnceKeyError, StoreError
+from oncekey.core.errors import (
+    InvalidInput,
+    KeyConflict,
+    NotFound,
+    OnceKeyError,
+    PromiseOver,
+    StoreError,
+)
 from oncekey.core.model import Headers
 
 DOCS = "https://oncekey.dev/problems/"
 
-_TABLE: dict[str, tuple[int, str]] = {
+# What the ledger answers, in front of any route.
+_LEDGER: dict[str, tuple[int, str]] = {
     "idempotency-key-missing": (400, "An Idempotency-Key is required here"),
     "idempotency-key-invalid": (400, "The Idempotency-Key is malformed"),
     "idempotency-key-prohibited": (400, "An Idempotency-Key is not allowed here"),
@@ -24,6 +32,24 @@ _TABLE: dict[str, tuple[int, str]] = {
     "terminal-error": (500, "The operation failed for good"),
     "ledger-unavailable": (503, "The idempotency ledger cannot be reached"),
 }
+# What the API answers beside it.
+_API: dict[str, tuple[int, str]] = {
+    "invalid-input": (400, "The request breaks a rule"),
+    "request-key-invalid": (400, "The request key is malformed"),
+    "value-unserialisable": (400, "The value is not JSON"),
+    "condition-invalid": (400, "The condition cannot be used"),
+    "schedule-invalid": (400, "The schedule cannot be used"),
+    "unauthorized": (401, "Who is calling is not known"),
+    "not-found": (404, "There is nothing here"),
+    "name-unknown": (404, "There is no workflow or task of that name"),
+    "method-not-allowed": (405, "The method is not allowed here"),
+    "control-refused": (409, "The workflow cannot be controlled in this way"),
+    "key-conflict": (409, "Another promise has this key"),
+    "promise-over": (410, "The promise cannot be settled any more"),
+    "payload-too-large": (413, "The value is too large to keep"),
+    "internal-error": (500, "Something went wrong here"),
+}
+_TABLE = _LEDGER | _API
 
 _DETAILS = {
     "idempotency-key-missing": "Send a header 'Idempotency-Key' with a value that is unique to "
@@ -41,9 +67,18 @@ _DETAILS = {
     "idempotency-key-reused": "The key belongs to a request with another method, path, query or "
     "body. Use a new key for a new operation.",
     "ledger-unavailable": "Nothing was run. Send the same request again in a moment.",
+    "unauthorized": "Send a header 'Authorization: Bearer ok_…' or 'X-API-Key: ok_…' with an API "
+    "key that is neither expired nor revoked.",
+    # The same for what does not exist and for what is somebody else's.
+    "not-found": "Nothing of that address exists, or it is not yours. Check the path, the id, the "
+    "key and the tenant.",
+    "method-not-allowed": "Use one of the methods in the Allow header.",
+    "internal-error": "The request was not understood as it should have been; the log of the "
+    "server says more. What it asked for may have been done: use the same key to try again.",
 }
 
 _RETRY_AFTER = {"request-in-progress": b"1", "ledger-unavailable": b"1", "claim-lost": b"0"}
+_CHALLENGE = (b"www-authenticate", b'Bearer realm="oncekey"')
 
 
 class Response(NamedTuple):
@@ -59,17 +94,29 @@ def codes() -> dict[str, tuple[int, str]]:
     return dict(_TABLE)
 
 
+def ledger_codes() -> dict[str, tuple[int, str]]:
+    """Those that the ledger may answer with, whatever it protects."""
+    return dict(_LEDGER)
+
+
 def problem(
-    code: str, detail: str | None = None, *, operation_id: str | None = None, status: int = 0
+    code: str,
+    detail: str | None = None,
+    *,
+    operation_id: str | None = None,
+    status: int = 0,
+    **others: str,
 ) -> Response:
+    """`others` are members of this type of problem."""
     default_status, title = _TABLE[code]
     status = status or default_status
     page = DOCS + code
-    members = {
+    members: dict[str, object] = {
         "type": page,
         "title": title,
         "status": status,
         "detail": detail or _DETAILS[code],
+        **others,
     }
     if operation_id:
         members["operation_id"] = operation_id
@@ -82,6 +129,8 @@ def problem(
     ]
     if code in _RETRY_AFTER:
         headers.append((b"retry-after", _RETRY_AFTER[code]))
+    if code == "unauthorized":
+        headers.append(_CHALLENGE)
     if operation_id:
         headers.append((b"x-operation-id", operation_id.encode()))
     return Response(status, tuple(headers), body)
@@ -89,9 +138,22 @@ def problem(
 
 def problem_of(error: OnceKeyError) -> Response:
     """The answer to an error; everything a store can raise means: not run, try again."""
-    if isinstance(error, StoreError) or error.code not in _TABLE:
-        return problem("ledger-unavailable")
-    return problem(error.code, str(error))
+    match error:
+        case KeyConflict(existing_promise_id=other):
+            return problem(error.code, str(error), existing_promise_id=other)
+        case PromiseOver(state=state):
+            return problem(error.code, str(error), state=state)
+        case NotFound(code="not-found"):
+            # Whatever the message says: it may tell what exists from what does not.
+            return problem("not-found")
+        case InvalidInput() if error.code not in _TABLE:
+            return problem("invalid-input", str(error))
+        case StoreError():
+            return problem("ledger-unavailable")
+        case _ if error.code in _TABLE:
+            return problem(error.code, str(error))
+        case _:
+            return problem("ledger-unavailable")
 
 
 def ran_but_not_stored(operation_id: str) -> Response:

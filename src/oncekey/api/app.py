@@ -1,0 +1,172 @@
+"""The API as an ASGI app: find the endpoint, know the caller, answer. Nothing else listens here."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any, NamedTuple
+
+from starlette.routing import Match, Route
+
+from oncekey.api.endpoint import Call, Endpoint, Receive
+from oncekey.api.patience import Patience
+from oncekey.api.requests import body_of, key_in, query_of, read_body
+from oncekey.api.table import ENDPOINTS
+from oncekey.core.callers import Caller, Callers
+from oncekey.core.errors import NotFound, OnceKeyError
+from oncekey.core.ledger import Ledger
+from oncekey.durable.engine import Engine
+from oncekey.integrations.asgi import Protection, Scope, Send, respond
+from oncekey.wire.credentials import secret_in
+from oncekey.wire.exchange import endpoint_of
+from oncekey.wire.headers import lines_of
+from oncekey.wire.identity import Identity
+from oncekey.wire.problem import Response, problem, problem_of
+
+log = logging.getLogger("oncekey")
+
+# No key, name or id holds any of these, and a pattern must not be led astray by them.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_ADMITTED = "oncekey.admitted"
+
+
+class Admitted(NamedTuple):
+    endpoint: Endpoint
+    call: Call
+
+
+class Api:
+    """Call `patience.end()` when the server is about to stop: nobody is kept waiting then."""
+
+    def __init__(self, engine: Engine, callers: Callers, ledger: Ledger) -> None:
+        self._engine = engine
+        self._callers = callers
+        self._ledger = ledger
+        self.patience = Patience()
+        self._routes = [(_route_of(each), each) for each in ENDPOINTS]
+        self._protection = Protection(self._answer_admitted, ledger, _identity_of)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        match scope["type"]:
+            case "http":
+                await self._serve(scope, receive, send)
+            case "lifespan":
+                await _live(receive, send)
+            case _:
+                await send({"type": "websocket.close"})
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            admitted = await self._admit(scope, receive)
+        except OnceKeyError as error:
+            admitted = problem_of(error)
+        if isinstance(admitted, Response):
+            await respond(send, _fitting(scope, admitted))
+            return
+        endpoint, call = admitted
+        if endpoint.rule is not None and call.key is not None:
+            scope[_ADMITTED] = admitted
+            place = endpoint_of(endpoint.method, endpoint.path)
+            await self._protection(scope, receive, send, endpoint.rule, place)
+        else:
+            await respond(send, _fitting(scope, await _answer(admitted, receive)))
+
+    async def _answer_admitted(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await respond(send, await _answer(scope[_ADMITTED], receive))
+
+    async def _admit(self, scope: Scope, receive: Receive) -> Admitted | Response:
+        endpoint, path = self._find(scope) or (None, {})
+        if endpoint is None:
+            return self._nowhere(scope)
+        caller = None
+        if not endpoint.is_open:
+            caller = await self._identify(scope)
+            if caller is None:
+                return problem("unauthorized")
+            if path.get("tenant", caller.tenant) != caller.tenant:
+                raise NotFound
+        lines = lines_of(scope["headers"]).keys
+        if lines and endpoint.policy == "PROHIBITED":
+            return problem("idempotency-key-prohibited")
+        query = query_of(scope.get("query_string", b""), endpoint.query)
+        root = scope.get("root_path", "")
+        call = Call(
+            self._engine,
+            self._ledger,
+            self.patience,
+            caller,
+            path,
+            query,
+            key_in(lines),
+            receive,
+            root,
+        )
+        return Admitted(endpoint, call)
+
+    async def _identify(self, scope: Scope) -> Caller | None:
+        secret = secret_in(scope["headers"])
+        return None if secret is None else await self._callers.identify(secret)
+
+    def _find(self, scope: Scope) -> tuple[Endpoint, dict[str, str]] | None:
+        if _UNPRINTABLE.search(scope["path"]):
+            return None
+        for route, endpoint in self._routes:
+            fit, found = route.matches(scope)
+            if fit is Match.FULL:
+                return endpoint, found["path_params"]
+        return None
+
+    def _nowhere(self, scope: Scope) -> Response:
+        """No endpoint fits: the path is unknown, or only the method is."""
+        allowed = {
+            method
+            for route, _ in self._routes
+            for method in route.methods or ()
+            if route.matches(scope)[0] is Match.PARTIAL
+        }
+        if not allowed or _UNPRINTABLE.search(scope["path"]):
+            return problem("not-found")
+        refusal = problem("method-not-allowed")
+        allow = (b"allow", ", ".join(sorted(allowed)).encode())
+        return refusal._replace(headers=(*refusal.headers, allow))
+
+
+def api_of(engine: Engine, callers: Callers, ledger: Ledger) -> Api:
+    return Api(engine, callers, ledger)
+
+
+async def _answer(admitted: Admitted, receive: Receive) -> Response:
+    endpoint, call = admitted
+    try:
+        if endpoint.body is None:
+            return await endpoint.handle(call)
+        body = body_of(await read_body(receive), endpoint.body)
+        return await endpoint.handle(call, body)
+    except OnceKeyError as error:
+        return problem_of(error)
+    except Exception:
+        log.exception("%s %s failed", endpoint.method, endpoint.path)
+        return problem("internal-error")
+
+
+def _route_of(endpoint: Endpoint) -> Route:
+    return Route(endpoint.path, endpoint.handle, methods=[endpoint.method])
+
+
+def _identity_of(scope: Scope) -> Identity:
+    caller: Caller | None = scope[_ADMITTED].call.caller
+    assert caller is not None
+    return Identity(caller.subject, caller.tenant, caller.project)
+
+
+def _fitting(scope: Scope, response: Response) -> Response:
+    """An answer to HEAD has the lines of the answer to GET, and no body."""
+    return response._replace(body=b"") if scope["method"] == "HEAD" else response
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    while True:
+        message: dict[str, Any] = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return

@@ -1,0 +1,47 @@
+"""Whether the process lives, and whether its store answers. Open to everybody."""
+
+from __future__ import annotations
+
+import asyncio
+
+from oncekey.api.endpoint import Call, Endpoint, Reply
+from oncekey.core.errors import StoreUnavailable
+from oncekey.wire.problem import Response
+from oncekey.wire.replies import OK, ok
+
+_PATIENCE = 5.0
+_FINE = b'{"status":"ok"}'
+
+
+async def healthy(_: Call) -> Response:
+    return ok(_FINE)
+
+
+async def ready(call: Call) -> Response:
+    """Any record will do: what counts is that the store says something about it."""
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            await call.ledger.apeek(0)
+    except TimeoutError:
+        raise StoreUnavailable from None
+    return ok(_FINE)
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        "GET",
+        "/healthz",
+        healthy,
+        "Whether the process lives",
+        {OK: Reply("It does.", "Health")},
+        is_open=True,
+    ),
+    Endpoint(
+        "GET",
+        "/readyz",
+        ready,
+        "Whether the store answers",
+        {OK: Reply("It does.", "Health")},
+        is_open=True,
+    ),
+)

@@ -1,0 +1,40 @@
+"""How long a request may wait for an end: as asked, a minute at most, and never for nobody."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+LONGEST = 60.0
+
+T = TypeVar("T")
+Message = dict[str, Any]
+
+
+class Patience:
+    """Of one server. When it is about to stop, `end` lets everybody go who waits."""
+
+    def __init__(self) -> None:
+        self._over = asyncio.Event()
+
+    def end(self) -> None:
+        self._over.set()
+
+    async def wait(
+        self, waiting: Coroutine[Any, Any, T], receive: Callable[[], Awaitable[Message]]
+    ) -> T | None:
+        """What `waiting` answers; None when the client is gone before, or the server goes."""
+        task = asyncio.ensure_future(waiting)
+        ends = [asyncio.ensure_future(_gone(receive)), asyncio.ensure_future(self._over.wait())]
+        try:
+            await asyncio.wait([task, *ends], return_when=asyncio.FIRST_COMPLETED)
+            return task.result() if task.done() else None
+        finally:
+            for each in (task, *ends):
+                each.cancel()
+
+
+async def _gone(receive: Callable[[], Awaitable[Message]]) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        continue
