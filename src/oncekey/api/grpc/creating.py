@@ -10,7 +10,7 @@ from oncekey.api.grpc.door import Call
 from oncekey.api.grpc.messages import promise_message
 from oncekey.api.grpc.oncekey_pb2 import CreatePromiseRequest, CreatePromiseResponse
 from oncekey.api.grpc.requests import seconds_in
-from oncekey.core.errors import TerminalError
+from oncekey.core.errors import InvalidInput, TerminalError
 from oncekey.core.ledger import Ledger
 from oncekey.durable.engine import Engine
 
@@ -37,6 +37,11 @@ class Creating:
         return CreatePromiseResponse(promise=promise_message(answer.promise), token=answer.token)
 
     async def create_once(self, ledger: Ledger, key: str) -> CreatePromiseResponse:
+        if self._request.token:
+            raise InvalidInput(
+                "a token is told once, and the answer to a call with an idempotency-key is kept; "
+                "leave out the key, or the token"
+            )
         try:
             kept = await ledger.aonce(
                 key,
@@ -50,13 +55,11 @@ class Creating:
         return self._created or ParseDict(kept, CreatePromiseResponse(idempotency_replayed=True))
 
     async def _create(self) -> dict[str, Any]:
-        """What is kept of the answer: all but the token, which is nowhere but with the caller."""
         try:
             self._created = await self.create()
         except TerminalError as error:
             raise _NotMade(error) from error
-        kept = CreatePromiseResponse(promise=self._created.promise)
-        return MessageToDict(kept, preserving_proto_field_name=True)
+        return MessageToDict(self._created, preserving_proto_field_name=True)
 
 
 class _NotMade(Exception):

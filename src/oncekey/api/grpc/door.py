@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import wraps
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar
 
@@ -15,6 +15,8 @@ from oncekey.api.grpc.statuses import Refusal, fault, refusal_of, unauthenticate
 from oncekey.core.callers import Caller, Callers
 from oncekey.core.errors import InvalidInput, KeyInvalid, NotFound, OnceKeyError
 from oncekey.core.key import parse_key
+from oncekey.wire.credentials import secret_in
+from oncekey.wire.headers import KEY
 
 Context = ServicerContext[Any, Any]
 Metadata = Iterable[tuple[str, str | bytes]]
@@ -23,7 +25,6 @@ Asked = TypeVar("Asked", bound=Message)
 Answered = TypeVar("Answered", bound=Message)
 
 _log = logging.getLogger(__name__)
-_SCHEME = "bearer"
 
 
 class Call(NamedTuple):
@@ -54,7 +55,7 @@ class Door:
     async def admit(self, request: Message, context: Context) -> Call | None:
         """None for a caller nobody knows. Raises `NotFound` for a tenant that is another's."""
         metadata = context.invocation_metadata() or ()
-        secret = _secret_in(_values(metadata, "authorization"))
+        secret = secret_in(_headers_of(metadata))
         caller = None if secret is None else await self._callers.identify(secret)
         if caller is None:
             return None
@@ -96,21 +97,16 @@ async def _refuse(context: Context, refusal: Refusal) -> NoReturn:
     await context.abort(refusal.status, refusal.message, refusal.trailers)
 
 
-def _values(metadata: Metadata, name: str) -> list[str]:
-    return [value for key, value in metadata if key == name and isinstance(value, str)]
-
-
-def _secret_in(values: list[str]) -> str | None:
-    """Two of them would be somebody's attempt to be two."""
-    if len(values) != 1:
-        return None
-    scheme, _, secret = values[0].partition(" ")
-    return secret.strip() if scheme.lower() == _SCHEME else None
-
-
 def _key_in(metadata: Metadata) -> str | None:
     """By the grammar of the header of the same name; a field may hold other keys."""
-    keys = _values(metadata, "idempotency-key")
+    keys = [value for name, value in _headers_of(metadata) if name == KEY]
     if len(keys) > 1:
         raise KeyInvalid("there are two values of the metadata 'idempotency-key'; send one")
-    return parse_key(keys[0]) if keys else None
+    return parse_key(keys[0].decode()) if keys else None
+
+
+def _headers_of(metadata: Metadata) -> Iterator[tuple[bytes, bytes]]:
+    """As HTTP has them; what is binary is none."""
+    for name, value in metadata:
+        if isinstance(value, str):
+            yield name.encode(), value.encode()

@@ -3,7 +3,7 @@
 isort:skip_file
 OnceKey over gRPC: workflows, promises and events, with the words of the REST API.
 
-Every call carries `authorization: Bearer ok_…` as metadata. A tenant that is not the caller's is
+Every call carries `authorization: Bearer ok_…` as metadata, or `x-api-key: ok_…`. A tenant that is not the caller's is
 answered as what does not exist; an empty one is the caller's own.
 
 Fields that end in `_json` hold a JSON text in UTF-8, exactly as it was given: numbers keep every
@@ -460,7 +460,9 @@ class CreatePromiseRequest(_message.Message):
     key: _builtins.str
     """What the outside world calls it; no other live promise of the tenant may have it."""
     token: _builtins.bool
-    """Whether to make a token that settles it."""
+    """Whether to make a token that settles it. Not together with an `idempotency-key`, which would
+    keep it.
+    """
     @_builtins.property
     def key_ttl(self) -> _duration_pb2.Duration:
         """How long the key is the promise's: a day when not said."""
@@ -495,7 +497,7 @@ class CreatePromiseResponse(_message.Message):
     TOKEN_FIELD_NUMBER: _builtins.int
     IDEMPOTENCY_REPLAYED_FIELD_NUMBER: _builtins.int
     token: _builtins.str
-    """Told once, here: only a hash of it is kept, and a replay does not have it."""
+    """Told once, here: only a hash of it is kept."""
     idempotency_replayed: _builtins.bool
     """Whether this is the answer that was given to the same `idempotency-key` before."""
     @_builtins.property
@@ -574,7 +576,7 @@ class Promise(_message.Message):
     value_json: _builtins.bytes
     """When it is resolved."""
     error_json: _builtins.bytes
-    """When it is rejected."""
+    """When it is rejected: an object with `code` and `message`."""
     resolved_by: _builtins.str
     """The request key, event or execution that settled it."""
     workflow_id: _builtins.str
@@ -687,6 +689,7 @@ class RejectRequest(_message.Message):
     id: _builtins.str
     key: _builtins.str
     error_json: _builtins.bytes
+    """A text, or an object with `code` and `message`."""
     request_key: _builtins.str
     park: _builtins.bool
     @_builtins.property

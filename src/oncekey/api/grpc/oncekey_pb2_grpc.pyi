@@ -3,7 +3,7 @@
 isort:skip_file
 OnceKey over gRPC: workflows, promises and events, with the words of the REST API.
 
-Every call carries `authorization: Bearer ok_…` as metadata. A tenant that is not the caller's is
+Every call carries `authorization: Bearer ok_…` as metadata, or `x-api-key: ok_…`. A tenant that is not the caller's is
 answered as what does not exist; an empty one is the caller's own.
 
 Fields that end in `_json` hold a JSON text in UTF-8, exactly as it was given: numbers keep every

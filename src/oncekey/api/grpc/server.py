@@ -35,9 +35,8 @@ class GrpcServer:
     async def stop(self, grace: float = GRACE) -> None:
         """Take no more calls, answer who waits as things are, and let the rest end within `grace`
         seconds."""
-        stopping = self._server.stop(grace)
         self._door.patience.end()
-        await stopping
+        await self._server.stop(grace)
 
 
 async def serve_grpc(

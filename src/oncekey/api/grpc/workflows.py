@@ -81,7 +81,9 @@ class Workflows(WorkflowsServicer):
 
     @answered
     async def Fork(self, request: pb.ForkRequest, call: Call) -> pb.ControlResponse:
-        from_step = request.from_step if request.HasField("from_step") else None
+        from_step = request.from_step if request.HasField("from_step") else 1
+        if from_step < 1:
+            raise InvalidInput("from_step is the number of a step in the journal; the first is 1")
         return await self._control("fork", request, call, from_step)
 
     async def _start(self, sort: Sort, request: pb.StartRequest, call: Call) -> pb.StartResponse:
