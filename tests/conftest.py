@@ -6,6 +6,7 @@ pytest_plugins = [
     "tests.fixtures.ports",
     "tests.fixtures.postgres",
     "tests.fixtures.processes",
+    "tests.fixtures.receiver",
     "tests.fixtures.served",
     "tests.fixtures.shelf",
     "tests.fixtures.street",
