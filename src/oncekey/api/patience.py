@@ -17,6 +17,8 @@ class Patience:
 
     def __init__(self) -> None:
         self._over = asyncio.Event()
+        self.waiting = 0
+        """How many requests wait now."""
 
     def end(self) -> None:
         self._over.set()
@@ -27,10 +29,12 @@ class Patience:
         """What `waiting` answers; None when the client is gone before, or the server goes."""
         task = asyncio.ensure_future(waiting)
         ends = [asyncio.ensure_future(_gone(receive)), asyncio.ensure_future(self._over.wait())]
+        self.waiting += 1
         try:
             await asyncio.wait([task, *ends], return_when=asyncio.FIRST_COMPLETED)
             return task.result() if task.done() else None
         finally:
+            self.waiting -= 1
             for each in (task, *ends):
                 each.cancel()
 

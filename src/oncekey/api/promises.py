@@ -27,7 +27,6 @@ from oncekey.core.execution import Promise, PromiseKind, PromiseState, promise_p
 from oncekey.core.work import ListPromises
 from oncekey.durable.address import Address, ById, ByKey, ByName, ByToken
 from oncekey.durable.engine import PARK_TTL
-from oncekey.durable.failure import encode_failure, failure_given
 from oncekey.durable.shapes import (
     json_of,
     shape_of_new_promise,
@@ -44,6 +43,7 @@ Duration = Annotated[
 Key = Annotated[
     str | None, Meta(description="As the header Idempotency-Key, which may be used instead.")
 ]
+_REASON = "Any JSON: a text, or an object with a `message`. The workflow gets it as the reason."
 Settling = Literal[PromiseState.RESOLVED, PromiseState.REJECTED]
 Value = Annotated[Raw | UnsetType, Meta(description="Any JSON.")]
 
@@ -85,9 +85,7 @@ class Resolve(Settle, forbid_unknown_fields=True):
 class Reject(Settle, forbid_unknown_fields=True):
     """What to reject a promise with."""
 
-    error: Annotated[Any, Meta(description="A text, or an object with `code` and `message`.")] = (
-        None
-    )
+    error: Annotated[Raw | UnsetType, Meta(description=_REASON)] = UNSET
 
 
 class Complete(msgspec.Struct, forbid_unknown_fields=True):
@@ -96,9 +94,7 @@ class Complete(msgspec.Struct, forbid_unknown_fields=True):
     request_id: Key = None
     idempotency_key: Key = None
     result: Value = UNSET
-    error: Annotated[
-        Any | UnsetType, Meta(description="A text, or an object with `code` and `message`.")
-    ] = UNSET
+    error: Annotated[Raw | UnsetType, Meta(description=_REASON)] = UNSET
 
 
 class CompleteByToken(Complete, forbid_unknown_fields=True, kw_only=True):
@@ -160,13 +156,11 @@ async def resolve(call: Call, body: Resolve) -> Response:
     if body.value is not UNSET and body.result is not UNSET:
         raise InvalidInput("value and result mean the same; send one")
     value = body.result if body.value is UNSET else body.value
-    content = b"null" if value is UNSET else bytes(value)
-    return await _settle_addressed(PromiseState.RESOLVED, content, call, body)
+    return await _settle_addressed(PromiseState.RESOLVED, _content(value), call, body)
 
 
 async def reject(call: Call, body: Reject) -> Response:
-    content = encode_failure(failure_given(body.error))
-    return await _settle_addressed(PromiseState.REJECTED, content, call, body)
+    return await _settle_addressed(PromiseState.REJECTED, _content(body.error), call, body)
 
 
 async def complete_by_token(call: Call, body: CompleteByToken) -> Response:
@@ -196,10 +190,9 @@ async def _settle_addressed(state: Settling, content: bytes, call: Call, body: S
 async def _complete(address: Address, call: Call, body: Complete) -> Response:
     if (body.result is UNSET) is (body.error is UNSET):
         raise InvalidInput("send exactly one of result and error")
-    if body.result is not UNSET:
-        return await _settle(PromiseState.RESOLVED, address, bytes(body.result), call, body)
-    content = encode_failure(failure_given(body.error))
-    return await _settle(PromiseState.REJECTED, address, content, call, body)
+    if body.error is UNSET:
+        return await _settle(PromiseState.RESOLVED, address, _content(body.result), call, body)
+    return await _settle(PromiseState.REJECTED, address, _content(body.error), call, body)
 
 
 async def _settle(
@@ -217,6 +210,10 @@ async def _settle(
     reply = ok if answer.promise is not None else accepted
     replayed = answer.key_used and not answer.key_new
     return reply(json_of(shape_of_settle(answer)), replayed=replayed)
+
+
+def _content(value: Raw | UnsetType) -> bytes:
+    return b"null" if value is UNSET else bytes(value)
 
 
 def _address_in(call: Call) -> Address:

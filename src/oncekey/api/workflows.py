@@ -185,7 +185,7 @@ def _endpoints_of(sort: Sort) -> tuple[Endpoint, ...]:
     return (
         Endpoint(
             "POST",
-            f"/api/tenants/{{tenant}}/{plural}/{{name:path}}/start",
+            f"/api/tenants/{{tenant}}/{plural}/{{name}}/start",
             partial(start, sort),
             f"Start a {word}",
             {

@@ -29,24 +29,6 @@ def failure_of(error: BaseException, *, data: Any = None) -> Failure:
     return Failure(code, str(error)[:_MAX_MESSAGE], data, getattr(error, "status", 0))
 
 
-def failure_given(reason: Any) -> Failure:
-    """What somebody outside rejects with: a text, a failure, or any other JSON as its data."""
-    match reason:
-        case None:
-            return Failure("rejected", "the promise was rejected")
-        case str():
-            return Failure("rejected", reason[:_MAX_MESSAGE])
-        case {"code": str(), "message": str(), **others} if others.keys() <= {"data", "status"}:
-            try:
-                return msgspec.convert(reason, Failure)
-            except msgspec.ValidationError:
-                return Failure("rejected", "the promise was rejected", reason)
-        case {"message": str(message)}:
-            return Failure("rejected", message[:_MAX_MESSAGE], reason)
-        case _:
-            return Failure("rejected", "the promise was rejected", reason)
-
-
 def encode_failure(failure: Failure) -> bytes:
     return _encode(failure)
 

@@ -10,7 +10,7 @@ from oncekey.api.grpc.door import Call, Door, answered
 from oncekey.api.grpc.messages import promise_message, settle_message
 from oncekey.api.grpc.oncekey_pb2_grpc import PromisesServicer
 from oncekey.api.grpc.patience import bounded
-from oncekey.api.grpc.requests import address_in, failure_in, json_in, seconds_in, wait_in
+from oncekey.api.grpc.requests import address_in, json_in, seconds_in, wait_in
 from oncekey.core.errors import InvalidInput
 from oncekey.core.execution import PromiseState
 from oncekey.core.ledger import Ledger
@@ -54,7 +54,7 @@ class Promises(PromisesServicer):
 
     @answered
     async def Reject(self, request: pb.RejectRequest, call: Call) -> pb.SettleResponse:
-        body = failure_in("error_json", request.error_json)
+        body = json_in("error_json", request.error_json)
         return await self._settle_addressed(PromiseState.REJECTED, body, request, call)
 
     @answered
@@ -102,6 +102,6 @@ def _outcome_in(
         case "result_json":
             return PromiseState.RESOLVED, json_in("result_json", request.result_json)
         case "error_json":
-            return PromiseState.REJECTED, failure_in("error_json", request.error_json)
+            return PromiseState.REJECTED, json_in("error_json", request.error_json)
         case _:
             raise InvalidInput("the request has no outcome; set result_json or error_json")

@@ -18,7 +18,6 @@ from oncekey.api.grpc.oncekey_pb2 import (
 from oncekey.core.errors import InvalidInput
 from oncekey.core.retention import MAX_SECONDS
 from oncekey.durable.address import Address, ById, ByKey
-from oncekey.durable.failure import encode_failure, failure_given
 
 MAX_PAGE = 200
 PAGE = 50
@@ -37,11 +36,6 @@ def json_in(name: str, text: bytes) -> bytes:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"{name} is not JSON: {error}") from None
     return text
-
-
-def failure_in(name: str, text: bytes) -> bytes:
-    """What a promise is rejected with: a text, an object with `code` and `message`, any JSON."""
-    return encode_failure(failure_given(_decode(json_in(name, text))))
 
 
 def wait_in(request: GetExecutionRequest | GetPromiseRequest) -> float:
