@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 from oncekey.compose import open_ledger as open  # noqa: A004 - `oncekey.open` reads as it should
+from oncekey.compose.app import App
 from oncekey.core.claim import Claim
 from oncekey.core.decision import Busy, Decision, Mismatch, Proceed, Replay, Unknown
 from oncekey.core.errors import (
+    CallFailed,
     ClaimLost,
+    ConditionInvalid,
     ConfigurationError,
+    ControlRefused,
     InProgress,
     InvalidInput,
+    KeyConflict,
     KeyInvalid,
     KeyReused,
     LedgerClosed,
+    NameUnknown,
+    NonDeterministic,
+    NotFound,
     OnceKeyError,
     OutcomeNotKept,
     OutcomeUnknown,
+    PayloadTooLarge,
+    PromiseCancelled,
+    PromiseOver,
+    PromiseRejected,
+    PromiseTimedOut,
+    RequestKeyInvalid,
+    ScheduleInvalid,
     SchemaOutdated,
     SchemaTooNew,
+    StepFailed,
     StoreUnavailable,
     TerminalError,
     ValueUnserialisable,
@@ -28,45 +44,67 @@ from oncekey.core.once import once
 from oncekey.core.ports import Query
 from oncekey.core.recovery import CannotTell, DidNotHappen
 from oncekey.core.scope import Scope, namespace_of
+from oncekey.durable.app import Handle
+from oncekey.durable.context import Context
+from oncekey.durable.retry import Retry
 from oncekey.wire.fingerprint import Fingerprint
 from oncekey.wire.identity import Identity
 from oncekey.wire.route import Route, route
 from oncekey.wire.rule import Rule
 
 __all__ = [
+    "App",
     "Busy",
+    "CallFailed",
     "CannotTell",
     "Claim",
     "ClaimLost",
+    "ConditionInvalid",
     "ConfigurationError",
+    "Context",
+    "ControlRefused",
     "Decision",
     "DidNotHappen",
     "Fingerprint",
+    "Handle",
     "Identity",
     "InProgress",
     "InvalidInput",
+    "KeyConflict",
     "KeyInvalid",
     "KeyReused",
     "Kind",
     "Ledger",
     "LedgerClosed",
     "Mismatch",
+    "NameUnknown",
+    "NonDeterministic",
+    "NotFound",
     "OnceKeyError",
     "Operation",
     "Outcome",
     "OutcomeNotKept",
     "OutcomeUnknown",
+    "PayloadTooLarge",
     "Proceed",
+    "PromiseCancelled",
+    "PromiseOver",
+    "PromiseRejected",
+    "PromiseTimedOut",
     "Query",
     "Record",
     "Ref",
     "Replay",
+    "RequestKeyInvalid",
+    "Retry",
     "Route",
     "Rule",
+    "ScheduleInvalid",
     "SchemaOutdated",
     "SchemaTooNew",
     "Scope",
     "State",
+    "StepFailed",
     "StoreUnavailable",
     "TerminalError",
     "Unknown",

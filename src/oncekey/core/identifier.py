@@ -39,3 +39,8 @@ class OperationNumbers:
     def floor(self) -> int:
         """No number drawn from now on is lower than this."""
         return self._last
+
+
+def millisecond_of(number: int) -> int:
+    """When a number was drawn, in milliseconds since 1970."""
+    return number >> _LOW_BITS

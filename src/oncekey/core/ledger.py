@@ -266,6 +266,10 @@ class Ledger:
 
     # -- bookkeeping ---------------------------------------------------------------------
 
+    def draw(self) -> int:
+        """A number for something new."""
+        return self._numbers.draw(self.clock.now())
+
     def insert_of(self, operation: Operation, digest: bytes) -> Insert:
         now = self.clock.now()
         kept = self.retention_classes.milliseconds(operation.retention)

@@ -366,8 +366,11 @@ class KeyTaken(NamedTuple):
 
 
 class Spawned(NamedTuple):
+    """When the key was taken with another fingerprint, nothing is journaled."""
+
     entry: Entry
     existing: Existing | None = None
+    is_journaled: bool = True
 
 
 class Woken(NamedTuple):

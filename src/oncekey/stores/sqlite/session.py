@@ -8,16 +8,16 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from oncekey.core.errors import StoreUnavailable
-from oncekey.core.execution import Status
-from oncekey.core.ports import Answer, Held, Insert, Peek, Purge, Replace, Settle
+from oncekey.core.ports import Held, Insert, Peek, Purge, Replace, Settle
 from oncekey.core.work import Advance, Advanced, Start, Started
 from oncekey.stores.group import pack_inserts, pack_settles
 from oncekey.stores.plans import READS, carry_out
 from oncekey.stores.queries import load
-from oncekey.stores.requests import NOBODY, Steps, drive, find, seen, settled
+from oncekey.stores.requests import Steps, drive, find, seen, settled
+from oncekey.stores.sorting import FIRST, Sorted, answer_of
 from oncekey.stores.sqlite.connection import is_unavailable
 from oncekey.stores.sqlite.locks import Locks
-from oncekey.stores.work.bulk import is_bulk, pack
+from oncekey.stores.work.bulk import pack
 
 if TYPE_CHECKING:
     from oncekey.stores.sqlite.store import SqliteStore
@@ -26,7 +26,6 @@ QUERIES = load("sqlite")
 PREPARE = tuple(
     QUERIES[name] for name in ("group_view", "group_trigger", "work_view", "work_trigger")
 )
-_FIRST = Held(1)
 
 
 class SqliteSession:
@@ -37,7 +36,7 @@ class SqliteSession:
         self._execute = connection.execute
 
     def commit(self, requests: list[Any]) -> list[Any]:
-        group = _Sorted(requests)
+        group = Sorted(requests)
         try:
             with self._locks.gate():
                 self._store.keep_alive(self._connection)
@@ -50,7 +49,7 @@ class SqliteSession:
                 raise StoreUnavailable("this process stood still and was given up meanwhile")
             self._store.checkpointer.wrote(len(requests))
             if others is None:
-                return [_answer_of(request, owner) for request in requests]
+                return [answer_of(request, owner) for request in requests]
             return [
                 others[id(request)] if id(request) in others else self._look_again(request, whole)
                 for request in requests
@@ -69,7 +68,7 @@ class SqliteSession:
     def close(self) -> None:
         self._connection.close()
 
-    def _spread(self, group: _Sorted) -> bool:
+    def _spread(self, group: Sorted) -> bool:
         """Write the group. True when every row of it went in."""
         inserts, settles, works = group.inserts, group.settles, group.works
         claims = bool(inserts or settles)
@@ -95,7 +94,7 @@ class SqliteSession:
         self._execute(QUERIES["work"], values)
         return rows
 
-    def _carry_out_others(self, group: _Sorted, whole: bool) -> dict[int, Any]:
+    def _carry_out_others(self, group: Sorted, whole: bool) -> dict[int, Any]:
         """Everything that is not in a group, and durable work of one that did not go in as a whole:
         one by one in one transaction."""
         others = group.others if whole else group.others + group.works
@@ -123,54 +122,20 @@ class SqliteSession:
         match request:
             case Insert(number, digest):
                 if whole:
-                    return _FIRST
+                    return FIRST
                 found = self._drive(find(self._store.setting(), digest=digest))
                 return seen(number, self._store.owner, found)
             case Settle():
                 return True if whole else self._drive(settled(request))
             case _:
-                return _answer_of(request, self._store.owner)
+                return answer_of(request, self._store.owner)
 
-    def _drive(self, steps: Steps) -> Answer:
+    def _drive(self, steps: Steps) -> Any:
         return drive(steps, self._run)
 
     def _run(self, name: str, values: dict[str, Any]) -> list[Any]:
         return self._execute(QUERIES[name], values).fetchall()
 
 
-class _Sorted:
-    """A group, by what its requests need: one statement for claims, one for work, or their own."""
-
-    __slots__ = ("inserts", "is_plain", "others", "settles", "works")
-
-    def __init__(self, requests: list[Any]) -> None:
-        self.inserts: list[Insert] = []
-        self.settles: list[Settle] = []
-        self.works: list[Start | Advance] = []
-        self.others: list[Any] = []
-        for request in requests:
-            kind = type(request)
-            if kind is Insert:
-                self.inserts.append(request)
-            elif kind is Settle:
-                self.settles.append(request)
-            elif is_bulk(request):
-                self.works.append(request)
-            else:
-                self.others.append(request)
-        self.is_plain = not self.others
-
-
-def _answer_of(request: Any, owner: int) -> Any:
-    """To a request whose rows all went in."""
-    kind = type(request)
-    if kind is Insert:
-        return _FIRST
-    if kind is Start:
-        return Started(owner if request.execution.status is Status.RUNNING else NOBODY)
-    return _ADVANCED if kind is Advance else True
-
-
-_ADVANCED = Advanced()
 _READS = READS | {Peek}
 _FORGETTING = frozenset({Purge, Replace})

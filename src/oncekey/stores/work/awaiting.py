@@ -106,14 +106,16 @@ def spawn(request: Spawn, setting: Setting) -> Steps:
     if isinstance(answer, Gone):
         return answer
     existing = answer if isinstance(answer, Existing) else None
+    if existing is not None and not _fits(existing, request):
+        return Spawned(entry, existing, is_journaled=False)
     execution = request.start.execution if existing is None else existing.execution
-    if execution is not None:
-        entry = entry._replace(body=f'"{execution.public_id}"'.encode())
-        if existing is None or _fits(existing, request):
-            yield from append(advance.id, (*advance.entries, entry))
+    assert execution is not None
+    entry = entry._replace(body=f'"{execution.public_id}"'.encode())
+    yield from append(advance.id, (*advance.entries, entry))
     return Spawned(entry, existing)
 
 
 def _fits(existing: Existing, request: Spawn) -> bool:
     insert = request.start.insert
-    return insert is not None and existing.record.fingerprint == insert.operation.fingerprint
+    same = insert is not None and existing.record.fingerprint == insert.operation.fingerprint
+    return same and existing.execution is not None

@@ -37,7 +37,8 @@ def is_bulk(request: Any) -> bool:
         return True
     if kind is not Advance or request.waits is not None:
         return False
-    return request.ending is None or request.ending.plain
+    ending = request.ending
+    return ending is None or (ending.plain and ending.status.is_over)
 
 
 class _Pieces:

@@ -1,0 +1,347 @@
+"""One execution while its code is in this process: what it has done, and what it waits for.
+
+Steps that end are journaled in the background and code goes on; nothing that touches the world is
+begun before everything up to it is durable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from oncekey.core.errors import StoreUnavailable
+from oncekey.core.execution import BRANCH_BITS, Entry, Execution, Promise, PromiseState
+from oncekey.core.ports import Gone, Insert
+from oncekey.core.work import (
+    AddToken,
+    Advance,
+    Advanced,
+    Await,
+    Awaited,
+    Ending,
+    KeyTaken,
+    Load,
+    Lost,
+    Picked,
+    Spawn,
+    Spawned,
+    Start,
+    Woken,
+)
+
+if TYPE_CHECKING:
+    from oncekey.durable.definition import Definition
+    from oncekey.durable.embedded.runs import Runs
+
+log = logging.getLogger("oncekey")
+
+_PAUSE_AFTER_FAILURE = 0.2
+
+
+class Halted(BaseException):
+    """Ends the code of a run from within; `Run.halted` says how. Not for `except Exception`."""
+
+
+class Run:
+    """`fence` is the run's right to write. It is itself the waiter for what it journals."""
+
+    def __init__(self, runs: Runs, execution: Execution, definition: Definition) -> None:
+        self.runs = runs
+        self.asking = runs.asking
+        self.loop = runs.loop
+        self.execution = execution
+        self.definition = definition
+        self.id = execution.id
+        self.fence = execution.fence
+        self.wakes = execution.wakes
+        self.journal: dict[int, Entry] = {}
+        self.promises: dict[int, Promise] = {}
+        """By position: what is pending, and the retries."""
+        self.last: dict[int, int] = {}
+        """By branch: the last position of the journal that was loaded."""
+        self.waiting: dict[int, asyncio.Future[None]] = {}
+        self.main: asyncio.Task[None] | None = None
+        self.tasks: set[asyncio.Task[Any]] = set()
+        """The tasks its code runs in: the main one, and each that has used the context."""
+        self.busy = 0
+        """How many steps are being done at this moment."""
+        self.lying = False
+        """Whether the store has it as WAITING."""
+        self.closed = False
+        """Whether nothing it does counts any more."""
+        self.halted: Ending | None = None
+        self.promised = execution.fence > 1
+        """Whether it may have promises to be tidied when it ends."""
+        self._entries: list[Entry] = []
+        self._ending: Ending | None = None
+        self._sent: Advance | None = None
+        self._scheduled = False
+        self._turn = asyncio.Lock()
+        self._durables: list[asyncio.Future[None]] = []
+
+    def take(self, picked: Picked) -> None:
+        """What the store has of it: right after it was picked up, or to catch up."""
+        self.fence = picked.execution.fence
+        self.wakes = picked.execution.wakes
+        for entry in picked.entries:
+            self.journal[entry.seq] = entry
+            branch = entry.seq >> BRANCH_BITS
+            self.last[branch] = max(self.last.get(branch, -1), entry.seq)
+        for promise in picked.promises:
+            assert promise.seq is not None
+            self.promises[promise.seq] = promise
+            self.promised = True
+        self._wake_ripe()
+
+    # -- journaling ----------------------------------------------------------------------
+
+    def record(self, entry: Entry) -> None:
+        """A step has ended. It is on its way to the journal when the code goes on."""
+        self.journal[entry.seq] = entry
+        self._entries.append(entry)
+        if self._sent is None and not self._scheduled:
+            self._scheduled = True
+            self.loop.call_soon(self._flush)
+
+    def finish(self, ending: Ending) -> None:
+        self._ending = ending
+        self._flush()
+
+    async def durable(self) -> None:
+        """Wait until everything that has ended is in the journal."""
+        if self._entries or self._sent is not None:
+            await self.settle_down()
+        if self.halted is not None or self.closed:
+            raise Halted
+
+    async def settle_down(self) -> None:
+        """Wait until nothing is on its way to the journal."""
+        while self._entries or self._sent is not None:
+            future = self.loop.create_future()
+            self._durables.append(future)
+            self._flush()
+            await future
+
+    async def begin(self) -> None:
+        """Before something that touches the world."""
+        await self.durable()
+        if self.lying:
+            self.runs.gets_up(self)
+            await self._told(Advance(self.id, self.fence, self.asking.clock.now()))
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        if self._sent is not None or self.closed or self._turn.locked():
+            return
+        if not self._entries and self._ending is None:
+            return
+        entries, self._entries = tuple(self._entries), []
+        self._send(
+            Advance(self.id, self.fence, self.asking.clock.now(), entries, self._ending, None)
+        )
+
+    def _send(self, advance: Advance) -> None:
+        self._sent = advance
+        self.asking.store.submit(advance, self)
+
+    def resolve(self, answer: Any) -> None:
+        """The store has answered to what was sent; called on the loop."""
+        sent, self._sent = self._sent, None
+        assert sent is not None
+        if self.closed:
+            return
+        if isinstance(answer, Advanced):
+            self._advanced(sent, answer)
+        elif isinstance(answer, StoreUnavailable):
+            self._entries[:0] = sent.entries
+            self.loop.call_later(_PAUSE_AFTER_FAILURE, self._flush)
+            self._release_durables()
+        else:
+            if not isinstance(answer, Lost):
+                log.error("%s was given up: %s", self.execution.public_id, answer)
+            self.close()
+
+    def _advanced(self, sent: Advance, answer: Advanced) -> None:
+        if sent.ending is not None:
+            self.closed = True
+            self.runs.ended(self, sent.ending, sent.now, answer.ended)
+            self._stop_tasks()
+            return
+        if sent.waits is not None:
+            if answer.woken:
+                self._soon(self.catch_up())
+            else:
+                self.runs.lies_down(self)
+        self._flush()
+        self._release_durables()
+
+    def _release_durables(self) -> None:
+        waiting, self._durables = self._durables, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    # -- waiting -------------------------------------------------------------------------
+
+    async def promise(
+        self,
+        promise: Promise,
+        *,
+        insert: Insert | None = None,
+        token: bytes | None = None,
+        start: Start | None = None,
+        waits: bool = True,
+    ) -> Awaited | KeyTaken | Gone:
+        """Make a promise at its position. Everything that has ended is journaled with it."""
+        async with self._turn:
+            await self._quiet()
+            entries, self._entries = tuple(self._entries), []
+            alone = waits and self._is_alone()
+            now = self.asking.clock.now()
+            seen = self.wakes if alone else None
+            advance = Advance(self.id, self.fence, now, entries, None, seen)
+            self.promised = True
+            if self.lying:
+                self.runs.gets_up(self)
+            request = Await(advance, promise, insert, token, start)
+            answer: Awaited | KeyTaken | Gone = await self._told(request)
+            if isinstance(answer, Awaited):
+                self._awaited(answer, asked=alone)
+            else:
+                self._entries[:0] = entries
+        self._release_durables()
+        self._flush()
+        return answer
+
+    def _awaited(self, answer: Awaited, *, asked: bool) -> None:
+        seq = answer.promise.seq
+        assert seq is not None
+        if answer.entry is not None:
+            self.journal[seq] = answer.entry
+            self.wakes += 1
+        else:
+            self.promises[seq] = answer.promise
+            if answer.waits:
+                self.runs.lies_down(self)
+            elif asked:
+                self._soon(self.catch_up())
+        due_at = answer.promise.due_at
+        if due_at is not None and answer.entry is None:
+            self.runs.timers.expect(due_at)
+
+    async def wait(self, seq: int) -> None:
+        """Until the promise at `seq` is settled: then it is in the journal, or may be retried."""
+        if self._is_ripe(seq):
+            return
+        future = self.waiting[seq] = self.loop.create_future()
+        if not self.lying:
+            self.loop.call_soon(self._lie_down)
+        try:
+            await future
+        finally:
+            self.waiting.pop(seq, None)
+        if self.halted is not None or self.closed:
+            raise Halted
+
+    def _lie_down(self) -> None:
+        """When nothing is left to do but wait, say so: then waiting needs no process."""
+        idle = self.waiting and not self.busy and not self.lying and not self.closed
+        if idle and self._sent is None and not self._entries and not self._turn.locked():
+            now = self.asking.clock.now()
+            self._send(Advance(self.id, self.fence, now, (), None, self.wakes))
+
+    def settled(self, woken: Woken) -> None:
+        """Something it waits for was settled while it was running here."""
+        if woken.entry is None:
+            self._soon(self.catch_up())
+            return
+        self.wakes += 1
+        self.journal[woken.entry.seq] = woken.entry
+        self._wake_ripe()
+
+    async def catch_up(self) -> None:
+        """Read what the store has that the run has not seen."""
+        answer = await self.asking.insist(Load(self.id, self.fence))
+        if isinstance(answer, Lost):
+            self.close()
+        elif not self.closed:
+            self.take(answer)
+            self.loop.call_soon(self._lie_down)
+
+    def _wake_ripe(self) -> None:
+        for seq, future in list(self.waiting.items()):
+            if self._is_ripe(seq) and not future.done():
+                future.set_result(None)
+
+    def _is_ripe(self, seq: int) -> bool:
+        if seq in self.journal:
+            return True
+        promise = self.promises.get(seq)
+        return promise is not None and promise.state is not PromiseState.PENDING
+
+    def _is_alone(self) -> bool:
+        """Whether this task is all there is of the run: then it does nothing but wait."""
+        return len(self.tasks) == 1 and not self.busy
+
+    # -- children and tokens -------------------------------------------------------------
+
+    async def spawn(self, start: Start, entry: Entry) -> Spawned | Gone:
+        async with self._turn:
+            await self._quiet()
+            entries, self._entries = tuple(self._entries), []
+            advance = Advance(self.id, self.fence, self.asking.clock.now(), entries)
+            answer: Spawned | Gone = await self._told(Spawn(advance, start, entry))
+            if isinstance(answer, Spawned) and answer.is_journaled:
+                self.journal[entry.seq] = answer.entry
+            else:
+                self._entries[:0] = entries
+        self._release_durables()
+        self._flush()
+        return answer
+
+    async def add_token(self, seq: int, digest: bytes) -> None:
+        await self._told(AddToken(self.id, self.fence, seq, digest))
+
+    # -- the end of it -------------------------------------------------------------------
+
+    def halt(self, ending: Ending) -> Halted:
+        """What to raise so that the run ends in another way than by returning."""
+        self.halted = self.halted or ending
+        if self.main is not None and self.main is not asyncio.current_task():
+            self.main.cancel()
+        return Halted()
+
+    def close(self) -> None:
+        """Leave it as it is in the store: it is somebody else's now, or waits there."""
+        if not self.closed:
+            self.closed = True
+            self.runs.forget(self)
+            self._stop_tasks()
+            self._release_durables()
+
+    def _stop_tasks(self) -> None:
+        """The code is taken from where it stands; its `finally:` blocks run."""
+        for task in self.tasks:
+            if not task.done() and task is not asyncio.current_task(self.loop):
+                task.cancel()
+
+    async def _quiet(self) -> None:
+        while self._sent is not None:
+            future = self.loop.create_future()
+            self._durables.append(future)
+            await future
+        if self.halted is not None or self.closed:
+            raise Halted
+
+    async def _told(self, request: Any) -> Any:
+        answer = await self.asking.insist(request)
+        if isinstance(answer, Lost):
+            self.close()
+            raise Halted
+        if self.closed:
+            raise Halted
+        return answer
+
+    def _soon(self, work: Any) -> None:
+        self.runs.background(work)

@@ -1,0 +1,170 @@
+"""How the code of a run is run: to its end, again after a failure, or until it must stop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from contextvars import copy_context
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from oncekey.core.errors import NonDeterministic, OnceKeyError, StepFailed, TerminalError
+from oncekey.core.execution import (
+    BODY,
+    Promise,
+    PromiseKind,
+    PromiseState,
+    Sort,
+    Status,
+)
+from oncekey.core.ports import Gone
+from oncekey.core.work import Ending
+from oncekey.durable.embedded.run import Halted
+from oncekey.durable.failure import Failure, encode_failure, failure_of
+from oncekey.durable.retry import Retry
+from oncekey.durable.values import encode, unpack_arguments
+
+if TYPE_CHECKING:
+    from oncekey.durable.embedded.run import Run
+
+
+async def drive(run: Run) -> None:
+    """Run a workflow or a task until it is over, paused, or taken from this process."""
+    try:
+        ending = await (_task(run) if run.definition.sort is Sort.TASK else _workflow(run))
+    except Halted:
+        ending = None
+    except asyncio.CancelledError:
+        if not run.closed and run.halted is None:
+            raise
+        ending = None
+    if not run.closed:
+        run.finish(run.halted or ending or _stopped(run))
+
+
+async def _workflow(run: Run) -> Ending:
+    from oncekey.durable.embedded.context import EmbeddedContext
+
+    definition = run.definition
+    while True:
+        context = EmbeddedContext(run)
+        try:
+            args = unpack_arguments(definition.signature, run.execution.input)
+            value = await definition.function(context, *args)
+            context.check_everything_was_seen()
+            return success_of(run, encode(value, f"the result of {definition.name}"))
+        except OnceKeyError as error:
+            if not error.retryable:
+                return failure_ending(run, error)
+            await try_later(run, BODY, definition.name, definition.retry, error)
+        except Exception as error:  # noqa: BLE001 - whatever the code raises is tried again
+            await try_later(run, BODY, definition.name, definition.retry, error)
+
+
+async def _task(run: Run) -> Ending:
+    definition = run.definition
+    try:
+        args = unpack_arguments(definition.signature, run.execution.input)
+        value = await attempt(run, 0, definition.name, definition.function, args, definition.retry)
+        return success_of(run, encode(value, f"the result of {definition.name}"))
+    except OnceKeyError as error:
+        return failure_ending(run, error)
+
+
+async def attempt(
+    run: Run, seq: int, name: str, function: Callable[..., Any], args: Any, retry: Retry
+) -> Any:
+    """Call a function until it returns; raises what is final, or `StepFailed`."""
+    while True:
+        await run.begin()
+        run.busy += 1
+        try:
+            return await _call(run, function, args)
+        except OnceKeyError as error:
+            if not error.retryable:
+                raise
+            failed: Exception = error
+        except Exception as error:  # noqa: BLE001 - whatever a step raises is tried again
+            failed = error
+        finally:
+            run.busy -= 1
+        await try_later(run, seq, name, retry, failed)
+
+
+async def _call(run: Run, function: Callable[..., Any], args: Any) -> Any:
+    """Async functions on the loop, others in a thread: a step that blocks stops nobody else."""
+    if inspect.iscoroutinefunction(function):
+        return await function(*args)
+    call = partial(copy_context().run, function, *args)
+    result = await run.loop.run_in_executor(run.runs.threads, call)
+    return await result if inspect.isawaitable(result) else result
+
+
+async def try_later(run: Run, seq: int, name: str, retry: Retry, error: Exception) -> None:
+    """Wait before the next attempt, or give up by the rule. The count survives a restart."""
+    known = run.promises.get(seq)
+    attempts = (known.attempts if known else 0) + 1
+    failure = failure_of(error)
+    if attempts >= retry.attempts:
+        raise _given_up(run, name, retry, failure, attempts) from error
+    now = run.asking.clock.now()
+    while True:
+        promise = Promise(
+            run.asking.draw(),
+            run.execution.tenant,
+            PromiseKind.RETRY,
+            name,
+            PromiseState.PENDING,
+            now,
+            run.id,
+            seq,
+            body=encode_failure(failure),
+            due_at=now + round(retry.delay(attempts, run.id) * 1000),
+            attempts=attempts,
+        )
+        if not isinstance(await run.promise(promise), Gone):
+            break
+    await run.wait(seq)
+
+
+def _given_up(run: Run, name: str, retry: Retry, failure: Failure, attempts: int) -> BaseException:
+    message = f"{name} failed {attempts} times, the last time with: {failure.message}"
+    told = StepFailed(f"{message} ({failure.code})")
+    match retry.on_max_attempts:
+        case "raise":
+            return told
+        case "kill":
+            return run.halt(failure_ending(run, told))
+        case _:
+            body = encode_failure(failure_of(told))
+            return run.halt(Ending(Status.PAUSED, body, run.execution.keep))
+
+
+def attempts_of(run: Run, seq: int) -> int:
+    """How many attempts a step that has ended took."""
+    known = run.promises.get(seq)
+    return 1 if known is None else known.attempts + 1
+
+
+def success_of(run: Run, result: bytes) -> Ending:
+    return _ending(run, Status.SUCCEEDED, result)
+
+
+def failure_ending(run: Run, error: OnceKeyError) -> Ending:
+    if isinstance(error, NonDeterministic):
+        return Ending(Status.PAUSED, encode_failure(failure_of(error)), run.execution.keep)
+    data = getattr(error, "reason", None)
+    return _ending(run, Status.FAILED, encode_failure(failure_of(error, data=data)))
+
+
+def _ending(run: Run, status: Status, result: bytes) -> Ending:
+    execution = run.execution
+    keyed = execution.key is not None
+    freed = keyed and execution.frees_key and status is not Status.SUCCEEDED
+    return Ending(status, result, execution.keep, keyed=keyed, plain=not run.promised and not freed)
+
+
+def _stopped(run: Run) -> Ending:
+    error = TerminalError("the code of the workflow cancelled itself")
+    return failure_ending(run, error)

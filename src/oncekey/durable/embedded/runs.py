@@ -1,0 +1,267 @@
+"""The runs of this process: started, picked up, woken, laid down, put out when there are many."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from oncekey.core.execution import Execution, Sort, Status
+from oncekey.core.work import Ending, Existing, HandBack, Picked, PickUp, Start, Woken
+from oncekey.durable.embedded.run import Run
+from oncekey.durable.embedded.running import drive
+from oncekey.durable.embedded.starting import Starting
+
+if TYPE_CHECKING:
+    from oncekey.durable.definition import Definition
+    from oncekey.durable.embedded.asking import Asking
+    from oncekey.durable.embedded.events import EventMatching
+    from oncekey.durable.embedded.timers import Timers
+    from oncekey.durable.embedded.watching import Watching
+
+log = logging.getLogger("oncekey")
+
+_THREADS = 32
+
+
+class Runs:
+    """`concurrency`: how many run at once; `resident`: how many of those that wait are kept ready
+    to go on, the rest is replayed from the journal when it is woken."""
+
+    timers: Timers
+    events: EventMatching
+
+    def __init__(
+        self,
+        asking: Asking,
+        watching: Watching,
+        definitions: dict[tuple[Sort, str], Definition],
+        *,
+        concurrency: int,
+        resident: int,
+    ) -> None:
+        self.asking = asking
+        self.watching = watching
+        self.definitions = definitions
+        self.starting = Starting(asking, definitions)
+        self.loop = asyncio.get_running_loop()
+        self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="oncekey-step")
+        self.closing = False
+        self._concurrency = concurrency
+        self._resident = resident
+        self._runs: dict[int, Run] = {}
+        self._lying: OrderedDict[int, Run] = OrderedDict()
+        self._running: Counter[tuple[Sort, str]] = Counter()
+        self._count = 0
+        self._picking: asyncio.Task[None] | None = None
+        self._again = False
+        self._background: set[asyncio.Task[Any]] = set()
+
+    # -- beginning -----------------------------------------------------------------------
+
+    def has_room(self, definition: Definition) -> bool:
+        """Whether one more of these may run here now."""
+        if self.closing or self._count >= self._concurrency:
+            return False
+        limit = definition.concurrency
+        return limit is None or self._running[definition.place] < limit
+
+    def launch(self, execution: Execution, definition: Definition) -> Run:
+        """Run an execution that is this process's."""
+        run = Run(self, execution, definition)
+        self._runs[run.id] = run
+        self._begin(run)
+        run.main = self.loop.create_task(drive(run))
+        run.tasks.add(run.main)
+        return run
+
+    def start_of(
+        self, tenant: str, target: Callable[..., Any] | str, args: tuple[Any, ...], key: str | None
+    ) -> tuple[Definition, Start]:
+        """The start of a child."""
+        definition, body = self.starting.packed(target, args)
+        return definition, self.starting.start(tenant, definition.place, body, key, self)
+
+    def spawned(self, start: Start, existing: Existing | None) -> None:
+        """A start has been made: run it if it is this process's."""
+        execution = start.execution
+        if existing is not None:
+            return
+        if execution.status is Status.RUNNING:
+            definition = self.definitions[execution.sort, execution.name]
+            if execution.due_at is not None:
+                self.timers.expect(execution.due_at)
+            self.launch(execution, definition)
+        else:
+            self.pick_up()
+            self.watching.ring()
+
+    def find(self, number: int) -> Run | None:
+        return self._runs.get(number)
+
+    def _begin(self, run: Run) -> None:
+        run.lying = False
+        self._count += 1
+        self._running[run.definition.place] += 1
+
+    def _end(self, run: Run) -> None:
+        self._count -= 1
+        self._running[run.definition.place] -= 1
+        if self._again:
+            self.pick_up()
+
+    # -- waiting -------------------------------------------------------------------------
+
+    def lies_down(self, run: Run) -> None:
+        """It waits, and holds no place; the longest-waiting make room when there are too many."""
+        if run.lying or run.closed:
+            return
+        run.lying = True
+        self._lying[run.id] = run
+        self._end(run)
+        while len(self._lying) > self._resident:
+            next(iter(self._lying.values())).close()
+
+    def gets_up(self, run: Run) -> None:
+        if self._lying.pop(run.id, None) is not None:
+            self._begin(run)
+
+    def woken(self, woken: Woken) -> None:
+        """Something was settled for an execution, by this process."""
+        run = self._runs.get(woken.execution)
+        if woken.ready:
+            if run is not None:
+                self.background(self._resume(run))
+            else:
+                self.pick_up()
+                self.watching.ring()
+        elif run is not None:
+            run.settled(woken)
+        else:
+            self.watching.ring()
+
+    async def _resume(self, run: Run) -> None:
+        """Go on where the code stands, if nobody else has picked it up."""
+        request = PickUp((run.definition.place,), 1, self.asking.clock.now(), run.id)
+        picked = await self.asking.insist(request)
+        if run.closed:
+            # It was put out meanwhile: what was picked up begins anew.
+            self._take_all(picked)
+        elif not picked:
+            run.close()
+        else:
+            self.gets_up(run)
+            run.take(picked[0])
+
+    # -- picking up ----------------------------------------------------------------------
+
+    def pick_up(self) -> None:
+        """Look for what is ready, as far as there is room; once at a time."""
+        self._again = True
+        if self._picking is None and not self.closing:
+            self._picking = self._task(self._pick_up())
+
+    async def _pick_up(self) -> None:
+        try:
+            while self._again and not self.closing:
+                self._again = False
+                known = self.definitions.values()
+                names = tuple(each.place for each in known if self.has_room(each))
+                room = self._concurrency - self._count
+                if not names or room <= 0:
+                    self._again = True
+                    return
+                limit = min(room, 100)
+                picked = await self.asking.ask(PickUp(names, limit, self.asking.clock.now()))
+                self._take_all(picked)
+                self._again = self._again or len(picked) == limit
+        finally:
+            self._picking = None
+
+    def _take_all(self, picked: list[Picked]) -> None:
+        for each in picked:
+            execution = each.execution
+            run = self._runs.get(execution.id)
+            if run is not None:
+                self.gets_up(run)
+                run.take(each)
+                continue
+            run = self.launch(execution, self.definitions[execution.sort, execution.name])
+            run.take(each)
+
+    # -- ending --------------------------------------------------------------------------
+
+    def ended(self, run: Run, ending: Ending, now: int, callers: tuple[Woken, ...]) -> None:
+        self.forget(run)
+        status = ending.status
+        over = run.execution._replace(
+            status=status,
+            result=ending.result,
+            fence=run.fence,
+            owner=0,
+            completed_at=now if status.is_over else None,
+            expires_at=now + ending.keep if status.is_over else None,
+        )
+        self.watching.ended(over)
+        for woken in callers:
+            self.woken(woken)
+
+    def forget(self, run: Run) -> None:
+        if self._runs.get(run.id) is run:
+            del self._runs[run.id]
+        if self._lying.pop(run.id, None) is None:
+            self._end(run)
+
+    def cancelled(self, number: int) -> None:
+        """It was ended from outside."""
+        run = self._runs.get(number)
+        if run is not None:
+            run.close()
+
+    async def close(self, grace: float) -> None:
+        """Let steps that are being done end, as far as there is time; others pick up the rest."""
+        self.closing = True
+        await self._steps_end(grace)
+        running = [run for run in self._runs.values() if not run.lying]
+        await asyncio.gather(*(self._flushed(run) for run in running))
+        held = tuple((run.id, run.fence) for run in self._runs.values() if not run.lying)
+        for run in list(self._runs.values()):
+            run.close()
+        if held:
+            await self.asking.ask(HandBack(held))
+            self.watching.ring()
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        self.threads.shutdown(wait=False)
+
+    async def _steps_end(self, grace: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                while any(run.busy for run in self._runs.values()):  # noqa: ASYNC110 - at the end only
+                    await asyncio.sleep(0.02)
+
+    async def _flushed(self, run: Run) -> None:
+        try:
+            await asyncio.wait_for(run.settle_down(), 5)
+        except (TimeoutError, Exception):  # noqa: BLE001 - it is handed back all the same
+            log.debug("%s is handed back as it is", run.execution.public_id)
+
+    def background(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Do it beside everything else; what it raises is logged."""
+        _ = self._task(work)
+
+    def _task(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = self.loop.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._background.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.warning("durable work goes on after: %s", error)

@@ -1,0 +1,93 @@
+"""What time brings: promises that are due, executions to pick up, and what may be forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from oncekey.core.errors import OnceKeyError, PromiseTimedOut, TerminalError
+from oncekey.core.work import Due, Forget
+from oncekey.durable.embedded.watching import LOOK_AGAIN
+from oncekey.durable.failure import encode_failure, failure_of
+
+if TYPE_CHECKING:
+    from oncekey.durable.embedded.runs import Runs
+
+log = logging.getLogger("oncekey")
+
+_AT_ONCE = 100
+_FORGET_EVERY = 60_000
+_CONTROLS_KEPT = 7 * 24 * 3600 * 1000
+_LATE = encode_failure(failure_of(PromiseTimedOut()))
+_OVERDUE_ERROR = TerminalError("the execution was not over in time")
+_OVERDUE_ERROR.code = "execution-timed-out"
+_OVERDUE = encode_failure(failure_of(_OVERDUE_ERROR))
+
+
+class Timers:
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self._asking = runs.asking
+        self._clock = runs.asking.clock
+        self._next: int | None = None
+        self._sooner = asyncio.Event()
+        self._forgot_at = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def open(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def expect(self, due_at: int) -> None:
+        """Something is due then; the timer does not sleep longer."""
+        if self._next is None or due_at < self._next:
+            self._next = due_at
+            self._sooner.set()
+
+    async def run_once(self) -> None:
+        """Everything that is due by now."""
+        more = True
+        while more:
+            ripe = await self._asking.ask(Due(self._clock.now(), _LATE, _OVERDUE, _AT_ONCE))
+            self._next = ripe.next_at
+            for woken in ripe.woken:
+                self._runs.woken(woken)
+                self._runs.watching.changed(woken.promise)
+            for number in ripe.ended:
+                self._runs.cancelled(number)
+                self._runs.watching.changed(number)
+            more = len(ripe.woken) >= _AT_ONCE
+        self._runs.pick_up()
+        await self._runs.events.match_left_over()
+        await self._forget()
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self.run_once()
+            except OnceKeyError as error:
+                log.warning("durable work waits for its store: %s", error)
+            self._sooner.clear()
+            try:
+                await asyncio.wait_for(self._sooner.wait(), self._pause())
+            except TimeoutError:
+                continue
+
+    def _pause(self) -> float:
+        if self._next is None:
+            return LOOK_AGAIN
+        return min(LOOK_AGAIN, max(0.0, (self._next - self._clock.now()) / 1000))
+
+    async def _forget(self) -> None:
+        """Not too often, and in small bites."""
+        now = self._clock.now()
+        if now - self._forgot_at < _FORGET_EVERY:
+            return
+        self._forgot_at = now
+        while await self._asking.ask(Forget(now, now - _CONTROLS_KEPT)):
+            pass
