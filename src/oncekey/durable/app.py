@@ -102,6 +102,7 @@ class App:
     @overload
     def workflow(
         self,
+        /,
         *,
         name: str | None = ...,
         retry: Retry | None = ...,
@@ -112,7 +113,7 @@ class App:
 
     def workflow(
         self,
-        function: F | None = None,
+        function: Callable[..., Any] | None = None,
         /,
         *,
         name: str | None = None,
@@ -136,6 +137,7 @@ class App:
     @overload
     def task(
         self,
+        /,
         *,
         name: str | None = ...,
         retry: Retry | None = ...,
@@ -146,7 +148,7 @@ class App:
 
     def task(
         self,
-        function: F | None = None,
+        function: Callable[..., Any] | None = None,
         /,
         *,
         name: str | None = None,
@@ -159,7 +161,7 @@ class App:
         options = _Options(name, retry, timeout, keep, concurrency)
         return self._register(Sort.TASK, function, options)
 
-    def _register(self, sort: Sort, function: F | None, options: _Options) -> Any:
+    def _register(self, sort: Sort, function: Callable[..., Any] | None, options: _Options) -> Any:
         if function is None:
             return lambda given: self._register(sort, given, options)
         definition = define(

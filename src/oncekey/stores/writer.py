@@ -25,6 +25,7 @@ from oncekey.core.ports import (
     Waiter,
 )
 from oncekey.core.waiting import deliver
+from oncekey.core.work import Start, Withdraw
 
 log = logging.getLogger("oncekey")
 
@@ -38,7 +39,7 @@ _FOREVER = float("inf")
 
 
 # How a claim ended must be written, however long that takes.
-_ENDINGS = (Settle, Release, Abandon)
+_ENDINGS = (Settle, Release, Abandon, Withdraw)
 
 
 class Job(NamedTuple):
@@ -269,6 +270,8 @@ def _undo(request: Request) -> list[Job]:
             return [Job(Abandon(number, fence + 1), _NOBODY, _FOREVER)]
         case Settle(id=number, fence=fence):
             return [Job(Abandon(number, fence), _NOBODY, _FOREVER)]
+        case Start(execution=execution):
+            return [Job(Withdraw(execution.id), _NOBODY, _FOREVER)]
         case _:
             return []
 

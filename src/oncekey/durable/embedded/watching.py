@@ -26,7 +26,8 @@ class Watching:
     def open(self, heard: Callable[[], None]) -> None:
         """From now on `heard` is called whenever some process has rung."""
         self._heard.append(heard)
-        self._stop = self._store.listen(self._from_elsewhere)
+        listen = getattr(self._store, "listen", None)
+        self._stop = listen(self._from_elsewhere) if listen else None
 
     def close(self) -> None:
         if self._stop is not None:
@@ -35,7 +36,8 @@ class Watching:
 
     def ring(self) -> None:
         """Tell other processes that something is ready, or has ended."""
-        self._store.ring()
+        if ring := getattr(self._store, "ring", None):
+            ring()
 
     def ended(self, execution: Execution) -> None:
         """Those who wait get it as it is now, without asking the store."""
