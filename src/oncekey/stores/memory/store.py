@@ -27,6 +27,7 @@ from oncekey.core.ports import (
     Waiter,
 )
 from oncekey.stores.memory.api_keys import MemoryApiKeys
+from oncekey.stores.memory.claims import Claims
 from oncekey.stores.memory.schedules import MemorySchedules
 from oncekey.stores.memory.work import MemoryWork
 
@@ -35,14 +36,13 @@ _OWNER, _NOBODY = 1, 0
 
 class MemoryStore:
     def __init__(self) -> None:
-        self._by_digest: dict[bytes, Record] = {}
-        self._digests: dict[int, bytes] = {}
+        self._claims = Claims()
         self._retention: dict[str, float] = {}
         self._swept_at = 0
         self._purges = 0
         self._closed = False
         self._lock = threading.RLock()
-        rooms = (MemoryWork(self), MemoryApiKeys(), MemorySchedules())
+        rooms = (MemoryWork(self._claims, _OWNER), MemoryApiKeys(), MemorySchedules())
         self._others = {kind: answer for room in rooms for kind, answer in room.answers().items()}
 
     def open(self, beat: Beat, fault: Faults | None = None) -> None:
@@ -71,9 +71,9 @@ class MemoryStore:
             case Insert():
                 return self._insert(request)
             case Replace(old_id, old_fence, insert):
-                digest = self._digests.get(old_id)
-                if digest and self._by_digest[digest].fence == old_fence:
-                    self._forget_if_expired(digest, insert.created_at)
+                old = self._claims.of(old_id)
+                if old and old.fence == old_fence and self._is_expired(old, insert.created_at):
+                    self._claims.forget(old_id)
                 return self._insert(insert)
             case Take(number, digest, fence):
                 return self._take(number, digest, fence)
@@ -81,58 +81,40 @@ class MemoryStore:
                 return self._settle(request)
             case Release(number, fence):
                 record = self._unsettled(number, fence)
-                return record is not None and self._forget(self._digests[number])
+                return record is not None and self._claims.forget(number)
             case Abandon(number, fence):
                 record = self._unsettled(number, fence)
-                return record is not None and self._put(record._replace(owner=_NOBODY))
+                return record is not None and self._claims.put(record._replace(owner=_NOBODY))
             case Peek(digest, number):
-                at = digest or self._digests.get(number)
-                record = self._by_digest.get(at) if at else None
+                record = self._claims.at(digest) if digest else self._claims.of(number)
                 return self._found(record) if record else None
             case Purge(digest):
                 self._purges += 1
-                return digest in self._by_digest and self._forget(digest)
+                record = self._claims.at(digest)
+                return record is not None and self._claims.forget(record.id)
             case _:
                 return self._others[type(request)](request)
 
     def _insert(self, insert: Insert) -> Held | Found | Gone:
-        record = self._by_digest.get(insert.digest)
-        if record is not None:
-            ours = record.id == insert.id and record.owner == _OWNER and record.outcome is None
-            return Held(record.fence) if ours else self._found(record)
-        if insert.id in self._digests:
-            return Gone()
-        operation = insert.operation
-        self._digests[insert.id] = insert.digest
-        self._put(
-            Record(
-                insert.id,
-                operation.ref,
-                operation.fingerprint,
-                _OWNER,
-                1,
-                operation.request_id,
-                operation.retention,
-                insert.created_at,
-                insert.expires_at,
-            )
-        )
-        return Held(1)
+        record = self._claims.at(insert.digest)
+        if record is None:
+            return Held(1) if self._claims.add(insert, _OWNER) else Gone()
+        ours = record.id == insert.id and record.owner == _OWNER and record.outcome is None
+        return Held(record.fence) if ours else self._found(record)
 
     def _take(self, number: int, digest: bytes, fence: int) -> Held | Found | Gone:
         record = self._unsettled(number, fence)
         if record is None or record.owner != _NOBODY:
-            seen = self._by_digest.get(digest)
+            seen = self._claims.at(digest)
             return self._found(seen) if seen else Gone()
-        self._put(record._replace(owner=_OWNER, fence=fence + 1))
+        self._claims.put(record._replace(owner=_OWNER, fence=fence + 1))
         return Held(fence + 1)
 
     def _settle(self, settle: Settle) -> bool:
-        digest = self._digests.get(settle.id)
-        if digest is None or self._by_digest[digest].fence != settle.fence:
+        record = self._claims.of(settle.id)
+        if record is None or record.fence != settle.fence:
             return False
-        record = self._by_digest[digest]
-        return record.outcome is not None or self._put(
+        return record.outcome is not None or self._claims.put(
             record._replace(
                 completed_at=settle.completed_at,
                 expires_at=settle.expires_at,
@@ -141,42 +123,32 @@ class MemoryStore:
         )
 
     def _unsettled(self, number: int, fence: int) -> Record | None:
-        digest = self._digests.get(number)
-        record = self._by_digest[digest] if digest else None
+        record = self._claims.of(number)
         if record is None or record.fence != fence or record.outcome is not None:
             return None
         return record
-
-    def _put(self, record: Record) -> bool:
-        self._by_digest[self._digests[record.id]] = record
-        return True
-
-    def _forget(self, digest: bytes) -> bool:
-        del self._digests[self._by_digest.pop(digest).id]
-        return True
-
-    def _forget_if_expired(self, digest: bytes, now: int) -> bool:
-        return self._is_expired(self._by_digest[digest], now) and self._forget(digest)
 
     def _found(self, record: Record) -> Found:
         return Found(record, record.outcome is None and record.owner == _NOBODY)
 
     def list(self, query: Query, now: int) -> list[Found]:
         with self._lock:
-            records = sorted(self._by_digest.values(), key=lambda record: -record.id)
-        found = [self._found(record) for record in records if _matches(record, query, now)]
+            records = self._claims.all()
+        found = [
+            self._found(record) for record in reversed(records) if _matches(record, query, now)
+        ]
         return found[: query.limit]
 
     def sweep(self, now: int, batch: int) -> int:
         with self._lock:
-            expired = [d for d, r in self._by_digest.items() if self._is_expired(r, now)][:batch]
-            for digest in expired:
-                self._forget(digest)
+            expired = [each for each in self._claims.all() if self._is_expired(each, now)][:batch]
+            for record in expired:
+                self._claims.forget(record.id)
         return len(expired)
 
     def count_expired(self, now: int) -> int:
         with self._lock:
-            return sum(self._is_expired(record, now) for record in self._by_digest.values())
+            return sum(self._is_expired(record, now) for record in self._claims.all())
 
     def sweep_due(self, now: int, interval: int) -> bool:
         if now - self._swept_at < interval:
@@ -185,6 +157,7 @@ class MemoryStore:
         return True
 
     def _is_expired(self, record: Record, now: int) -> bool:
+        """What an execution or a promise holds is nobody's to sweep before it is settled."""
         over = record.outcome is not None or record.owner == _NOBODY
         return over and record.expires_at <= now
 
