@@ -43,7 +43,7 @@ _ENDINGS = (Settle, Release, Abandon, Withdraw)
 
 
 class Job(NamedTuple):
-    request: Request
+    request: Any
     waiter: Waiter
     deadline: float | None = None
     """Until when the waiter is kept waiting; set by the first failure."""
@@ -260,7 +260,7 @@ def _refuse(jobs: list[Job], error: StoreError, sent: bool) -> list[Job]:
     return kept
 
 
-def _undo(request: Request) -> list[Job]:
+def _undo(request: Any) -> list[Job]:
     """A claim that was refused may have been committed all the same, and an outcome that cannot be
     written leaves its claim behind: neither may stay held."""
     match request:

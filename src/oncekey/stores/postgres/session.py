@@ -1,16 +1,19 @@
-"""A writer's session on PostgreSQL: a group of claims and outcomes is one round trip."""
+"""A writer's session on PostgreSQL: claims and outcomes of a group are one round trip, starts and
+what runs have done another."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg import errors, pq
 
 from oncekey.core.errors import StoreUnavailable
-from oncekey.core.ports import Answer, Found, Held, Insert, Peek, Replace, Request, Settle, Take
+from oncekey.core.execution import Status
+from oncekey.core.ports import Found, Insert, Peek, Replace, Settle, Take
+from oncekey.core.work import Advance, Await, PickUp, Spawn, Start
 from oncekey.stores.group import pack_inserts, pack_settles
 from oncekey.stores.plans import READS, carry_out
 from oncekey.stores.postgres.connection import QUERIES, Connection, failure_of
@@ -23,16 +26,25 @@ from oncekey.stores.requests import (
     insert_of,
     seen,
 )
+from oncekey.stores.sorting import Sorted, answer_of
+from oncekey.stores.work.bulk import pack, size_of
+from oncekey.stores.work.plans import PLANS as WORK
 
 if TYPE_CHECKING:
     from oncekey.stores.postgres.store import PostgresStore
 
-_FIRST = Held(1)
 _READS = READS | {Peek}
-_GROUP = b"oncekey_group"
 _INT8, _BYTEA, _JSONB = 20, 17, 3802
-_TYPES = [_INT8, _INT8, _JSONB, _BYTEA, _JSONB, _BYTEA]
-_FORMATS = [pq.Format.BINARY if oid == _BYTEA else pq.Format.TEXT for oid in _TYPES]
+# Prepared once per connection, with the types of what they are given.
+_GROUP, _WORK = b"group", b"work"
+_PREPARED = {
+    _GROUP: (_INT8, _INT8, _JSONB, _BYTEA, _JSONB, _BYTEA),
+    _WORK: (_INT8, _INT8, _JSONB, _JSONB, _JSONB, _JSONB, _BYTEA),
+}
+_FORMATS = {
+    name: [pq.Format.BINARY if oid == _BYTEA else pq.Format.TEXT for oid in oids]
+    for name, oids in _PREPARED.items()
+}
 # A line that was quiet for longer may have been hung up.
 _IDLE_SECONDS = 1.0
 _LARGEST = 64 << 20
@@ -51,14 +63,14 @@ class PostgresSession:
         self._used_at = time.monotonic()
         try:
             self._backend = backend_of(connection)
-            _checked(
-                connection.pgconn.prepare(_GROUP, QUERIES["group"].encode(), _TYPES), connection
-            )
+            for name, oids in _PREPARED.items():
+                sql = QUERIES[name.decode()].encode()
+                _checked(connection.pgconn.prepare(name, sql, list(oids)), connection)
         except psycopg.Error as error:
             connection.close()
             raise failure_of(error) or error from error
 
-    def commit(self, requests: list[Request]) -> list[Answer]:
+    def commit(self, requests: list[Any]) -> list[Any]:
         try:
             self._look_at_the_line()
             self._store.severed.end_all(self._connection)
@@ -91,46 +103,72 @@ class PostgresSession:
                 self._attach(self._store.connect())
         self._used_at = time.monotonic()
 
-    def _commit(self, requests: list[Request]) -> list[Answer]:
-        inserts = [request for request in requests if type(request) is Insert]
-        settles = [request for request in requests if type(request) is Settle]
-        try:
-            left_out = self._write(inserts, settles)
-        except _BLOCKED:
-            # By one of the group; nothing of it went in.
-            return [self._alone(request) for request in requests]
-        if not left_out and len(inserts) + len(settles) == len(requests):
-            return [_FIRST if type(request) is Insert else True for request in requests]
-        found = self._find_all([inserts[place - 1].digest for place in left_out if place > 0])
-        missed = {
-            id(inserts[place - 1] if place > 0 else settles[-place - 1]) for place in left_out
-        }
-        return [self._answer(request, id(request) in missed, found) for request in requests]
+    def _commit(self, requests: list[Any]) -> list[Any]:
+        group = Sorted(requests)
+        found = self._claim(group)
+        owner, alone = self._work(group)
+        alone.update(id(request) for request in group.others)
+        answers = []
+        for request in requests:
+            if id(request) in found:
+                answers.append(found[id(request)])
+            elif id(request) in alone:
+                answers.append(self._alone(request))
+            else:
+                answers.append(answer_of(request, owner))
+        return answers
 
-    def _answer(self, request: Request, missed: bool, found: dict[bytes, Found]) -> Answer:
-        match request:
-            case Insert(number, digest):
-                return seen(number, self._store.owner, found.get(digest)) if missed else _FIRST
-            case Settle() if not missed:
-                return True
-        return self._alone(request)
-
-    def _write(self, inserts: list[Insert], settles: list[Settle]) -> list[int]:
-        """Write the group; answers the places of the rows that did not go in."""
+    def _claim(self, group: Sorted) -> dict[int, Any]:
+        """Write claims and outcomes; answers what became of those that did not go in."""
+        inserts, settles = group.inserts, group.settles
         if not inserts and not settles:
-            return []
+            return {}
         claims, digests = pack_inserts(inserts)
         rows, pieces = pack_settles(settles)
-        values = [str(self._store.stale).encode(), claims.encode(), digests, rows.encode(), pieces]
-        while (places := self._send(owner := self._store.owner, values)) is None:
-            self._store.revive(self._connection, owner)
-        return [int(place) for place in places[1:-1].split(b",")] if len(places) > 2 else []
+        try:
+            _, places = self._send(
+                _GROUP, lambda _: [claims.encode(), digests, rows.encode(), pieces]
+            )
+        except _BLOCKED:
+            # By one of the group; nothing of it went in.
+            return {id(request): self._alone(request) for request in (*inserts, *settles)}
+        missed = [inserts[place - 1] for place in places if place > 0]
+        found = self._find_all([insert.digest for insert in missed])
+        answers: dict[int, Any] = {
+            id(insert): seen(insert.id, self._store.owner, found.get(insert.digest))
+            for insert in missed
+        }
+        for place in places:
+            if place < 0:
+                answers[id(settles[-place - 1])] = self._alone(settles[-place - 1])
+        return answers
 
-    def _send(self, owner: int, values: list[bytes]) -> bytes | None:
-        # One call that lets go of the interpreter once; a cursor would do so several times.
-        bound = [str(owner).encode(), *values]
-        result = self._connection.pgconn.exec_prepared(_GROUP, bound, _FORMATS)
-        return _checked(result, self._connection).get_value(0, 0)
+    def _work(self, group: Sorted) -> tuple[int, set[int]]:
+        """Write starts and what runs have done, for the owner answered; with those of them that are
+        to be carried out alone."""
+        works = group.works
+        if not works:
+            return self._store.owner, set()
+        try:
+            owner, numbers = self._send(_WORK, lambda owner: _values_of(works, owner))
+        except _BLOCKED:
+            return self._store.owner, {id(request) for request in works}
+        if not numbers:
+            return owner, set()
+        left_out = set(numbers)
+        return owner, {id(request) for request in works if _number_of(request) in left_out}
+
+    def _send(self, name: bytes, values: Callable[[int], list[bytes]]) -> tuple[int, list[int]]:
+        """Run a prepared statement for the owner, who must be alive; with what it answers."""
+        while True:
+            owner = self._store.owner
+            bound = [str(owner).encode(), str(self._store.stale).encode(), *values(owner)]
+            # One call that lets go of the interpreter once; a cursor would do so several times.
+            result = self._connection.pgconn.exec_prepared(name, bound, _FORMATS[name])
+            numbers = _checked(result, self._connection).get_value(0, 0)
+            if numbers is not None:
+                return owner, [int(each) for each in numbers[1:-1].split(b",") if each]
+            self._store.revive(self._connection, owner)
 
     def _find_all(self, digests: list[bytes]) -> dict[bytes, Found]:
         if not digests:
@@ -139,21 +177,32 @@ class PostgresSession:
         rows = self._run("find_all", {"digests": digests})
         return {row[-1]: found_of(row, setting) for row in rows}
 
-    def _alone(self, request: Request) -> Answer:
+    def _alone(self, request: Any) -> Any:
         """One request in a transaction of its own: it holds no lock that others may need."""
         if type(request) in _READS:
             return drive(carry_out(request, self._store.setting()), self._run)
         insert = insert_of(request)
-        try:
-            if isinstance(request, Insert | Replace | Take):
-                self._store.keep_alive(self._connection)
-            setting = self._store.setting()
-            with self._connection.transaction():
+        # Executions that wait for each other's end may lock each other; the second try finds one of
+        # them done.
+        last = 1 if type(request) in WORK else 0
+        for attempt in range(last + 1):
+            try:
+                return self._transact(request, insert)
+            except _BLOCKED as error:
                 if insert is not None:
-                    return drive(claim_alone(request, insert, setting), self._run)
-                return drive(carry_out(request, setting), self._run)
-        except _BLOCKED as error:
-            return held_elsewhere(insert) if insert is not None else failure_of(error)
+                    return held_elsewhere(insert)
+                if attempt == last:
+                    return failure_of(error)
+        raise AssertionError(request)
+
+    def _transact(self, request: Any, insert: Insert | None) -> Any:
+        if _makes_ours(request):
+            self._store.keep_alive(self._connection)
+        setting = self._store.setting()
+        with self._connection.transaction():
+            if insert is not None:
+                return drive(claim_alone(request, insert, setting), self._run)
+            return drive(carry_out(request, setting), self._run)
 
     def _run(self, name: str, values: dict[str, Any]) -> list[Any]:
         cursor = self._cursor.execute(QUERIES[name], values, prepare=True)
@@ -164,12 +213,34 @@ class PostgresSession:
             self._store.severed.add(self._backend)
 
 
-def _groups_of(requests: list[Request]) -> Iterator[list[Request]]:
-    """All at once, unless the outcomes among them are too large for one statement."""
-    group: list[Request] = []
+def _makes_ours(request: Any) -> bool:
+    """Whether something may be held by this process afterwards."""
+    match request:
+        case Insert() | Replace() | Take() | PickUp() | Spawn():
+            return True
+        case Start(execution=execution):
+            return execution.status is Status.RUNNING
+        case Await(start=start):
+            return start is not None
+        case _:
+            return False
+
+
+def _values_of(works: list[Start | Advance], owner: int) -> list[bytes]:
+    claims, starts, entries, endings, pieces, _ = pack(works, owner)
+    return [claims.encode(), starts.encode(), entries.encode(), endings.encode(), pieces]
+
+
+def _number_of(request: Start | Advance) -> int:
+    return request.execution.id if isinstance(request, Start) else request.id
+
+
+def _groups_of(requests: list[Any]) -> Iterator[list[Any]]:
+    """All at once, unless the bytes in them are too many for one statement."""
+    group: list[Any] = []
     size = 0
     for request in requests:
-        size += len(request.outcome.body) if type(request) is Settle else 0
+        size += len(request.outcome.body) if type(request) is Settle else size_of(request)
         if size > _LARGEST and group:
             yield group
             group, size = [], 0

@@ -8,8 +8,8 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from oncekey.core.errors import StoreUnavailable
-from oncekey.core.ports import Held, Insert, Peek, Purge, Replace, Settle
-from oncekey.core.work import Advance, Advanced, Start, Started
+from oncekey.core.ports import Insert, Peek, Purge, Replace, Settle
+from oncekey.core.work import Advance, Start
 from oncekey.stores.group import pack_inserts, pack_settles
 from oncekey.stores.plans import READS, carry_out
 from oncekey.stores.queries import load

@@ -1,6 +1,9 @@
 -- SQL of durable work on SQLite. Names are shared with PostgreSQL; `stores/work` says what each must
 -- do. A transaction that writes is alone, so that nothing here has to be locked.
 
+-- name: lock_key
+SELECT 1
+
 -- name: claim_for_engine
 INSERT INTO oncekey_claims (
     id, digest, namespace, endpoint, key, fingerprint, owner, fence,
@@ -86,7 +89,7 @@ UPDATE oncekey_promises SET state = 4, settled_at = :now
 WHERE execution = :execution AND state = 0
 
 -- name: callers
-SELECT * FROM oncekey_promise_rows WHERE target = :target AND state = 0
+SELECT * FROM oncekey_promise_rows WHERE target = :target AND state = 0 ORDER BY execution, seq
 
 -- name: be_called
 UPDATE oncekey_executions SET called = 1 WHERE id = :id RETURNING status, result, sort
@@ -96,7 +99,10 @@ UPDATE oncekey_executions SET status = 1, owner = :owner, fence = fence + 1
 WHERE id IN (
     SELECT id FROM oncekey_executions
     WHERE status < 2
-        AND owner NOT IN (SELECT value FROM json_each(:alive))
+        AND (
+            owner IN (SELECT value FROM json_each(:gone))
+            OR NOT EXISTS (SELECT 1 FROM oncekey_owners AS w WHERE w.id = owner)
+        )
         AND sort || name IN (SELECT value FROM json_each(:names))
         AND (:only IS NULL OR id = :only)
     ORDER BY id
@@ -312,6 +318,9 @@ WHERE id IN (
     LIMIT :limit
 )
 RETURNING id
+
+-- name: forget_tokens
+DELETE FROM oncekey_tokens WHERE promise IN (SELECT value FROM json_each(:ids))
 
 -- name: forget_parked
 DELETE FROM oncekey_parked

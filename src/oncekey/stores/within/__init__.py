@@ -14,7 +14,9 @@ from oncekey.stores.within.blocking import runner_of
 
 def ask(transaction: Any, request: Request, setting: Setting, dialect: str) -> Answer:
     run, queries = runner_of(transaction, dialect), load(dialect)
-    return drive(_steps_of(request, setting), lambda name, values: run(queries[name], values))
+    steps = _steps_of(request, setting)
+    answer: Answer = drive(steps, lambda name, values: run(queries[name], values))
+    return answer
 
 
 async def aask(transaction: Any, request: Request, setting: Setting, dialect: str) -> Answer:

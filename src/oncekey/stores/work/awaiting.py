@@ -12,15 +12,26 @@ from oncekey.core.execution import (
     execution_id_of,
 )
 from oncekey.core.ports import Gone
-from oncekey.core.work import Await, Awaited, Existing, Lost, Spawn, Spawned
+from oncekey.core.work import Await, Awaited, Existing, Lost, Spawn, Spawned, Withdraw
 from oncekey.stores.requests import Row, Setting, Step
-from oncekey.stores.work.executions import Steps, append, hold, is_held, lie_down, start
+from oncekey.stores.work.claims import forget
+from oncekey.stores.work.executions import (
+    Steps,
+    append,
+    hold,
+    is_held,
+    lie_down,
+    start,
+    withdraw,
+)
 from oncekey.stores.work.promises import deliver_parked, insert_promise, register, settle
 from oncekey.stores.work.rows import entry_of_promise, promise_of
 
 
 def wait_for(request: Await, setting: Setting) -> Steps:
     advance, promise = request.advance, request.promise
+    if request.insert is not None:
+        yield "lock_key", {"digest": request.insert.digest}
     rows = yield from hold(advance, setting)
     if not is_held(rows, advance):
         return Lost()
@@ -55,7 +66,7 @@ def _make(request: Await, setting: Setting) -> Steps:
             return Awaited(promise, child=child)
         promise = promise._replace(target=child.record.id if child else started)
     if not (yield from insert_promise(promise, keyed=request.insert is not None)):
-        return Gone()
+        return (yield from _undo(request, started, setting))
     yield from append(request.advance.id, request.advance.entries)
     if request.token is not None:
         yield "add_token", {"digest": request.token, "promise": promise.id}
@@ -65,6 +76,15 @@ def _make(request: Await, setting: Setting) -> Steps:
     if settled is not None:
         return Awaited(settled.promise, entry_of_promise(settled.promise), False, child, started)
     return Awaited(promise, None, (yield from _lie_down(request)), child, started)
+
+
+def _undo(request: Await, started: int | None, setting: Setting) -> Steps:
+    """The promise's number is another's: nothing was made."""
+    if request.insert is not None:
+        yield from forget(request.insert.id)
+    if started is not None:
+        yield from withdraw(Withdraw(started), setting)
+    return Gone()
 
 
 def _is_same(child: Existing, request: Await) -> bool:

@@ -41,6 +41,17 @@ def is_bulk(request: Any) -> bool:
     return ending is None or (ending.plain and ending.status.is_over)
 
 
+def size_of(request: Any) -> int:
+    """How many bytes of values go into the statement with a request."""
+    kind = type(request)
+    if kind is Start:
+        return len(request.execution.input)
+    if kind is not Advance:
+        return 0
+    ending = len(request.ending.result) if request.ending is not None else 0
+    return ending + sum(len(entry.body) for entry in request.entries)
+
+
 class _Pieces:
     """Bytes put one behind the other; a row names a piece by where it starts and its length."""
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
+from hashlib import blake2b
 from typing import Any
 
 from oncekey.core.execution import Status, execution_id_of
+from oncekey.core.ports import Gone
 from oncekey.core.work import Control, Controlled, Ending, Woken
 from oncekey.stores.requests import NOBODY, Row, Setting, Step
 from oncekey.stores.work.executions import Steps, end, values_of
@@ -19,7 +21,13 @@ class _Unfit(Exception):
     """The action does not fit the state the execution is in."""
 
 
+class _Taken(Exception):
+    """Another process has drawn the number of the fork as well."""
+
+
 def control(request: Control, setting: Setting) -> Steps:
+    # One key may be used for two executions at once; whoever comes second is to see the first.
+    yield "lock_key", {"digest": _digest_of(request)}
     rows = yield "lock_execution", {"id": request.execution}
     if not rows or rows[0][2] != request.tenant:
         return Controlled("unknown")
@@ -29,6 +37,8 @@ def control(request: Control, setting: Setting) -> Steps:
         return _seen(request, seen[0])
     try:
         number, answer, ended = yield from _EFFECTS[request.action](request, Status(rows[0][0]))
+    except _Taken:
+        return Gone()
     except _Unfit as unfit:
         answer = json.dumps({"error": str(unfit)})
         yield "keep_control", _values_of(request, "failed", answer)
@@ -84,7 +94,8 @@ def _fork(request: Control, status: Status) -> Effect:
         forked_at=request.from_step,
         origin=source.origin or source.id,
     )
-    yield "make_execution", values_of(fork, NOBODY, keyed=False)
+    if not (yield "make_execution", values_of(fork, NOBODY, keyed=False)):
+        raise _Taken
     values = {"source": source.id, "fork": fork.id, "seqs": json.dumps(copied)}
     yield "copy_journal", values
     return fork.id, _answer_of(fork.public_id, Status.READY), ()
@@ -95,6 +106,11 @@ _EFFECTS: dict[str, Any] = {"cancel": _cancel, "resume": _resume, "fork": _fork}
 
 def _answer_of(public_id: str, status: Status) -> str:
     return json.dumps({"workflow_id": public_id, "status": status.name.lower()})
+
+
+def _digest_of(request: Control) -> bytes:
+    parts = json.dumps(["control", request.tenant, request.request_key])
+    return blake2b(parts.encode(), digest_size=16).digest()
 
 
 def _values_of(request: Control, status: str, answer: str) -> dict[str, Any]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from oncekey.core.ports import Gone
-from oncekey.core.work import Existing, Matched, Publish
-from oncekey.stores.requests import Setting
+from oncekey.core.work import Event, Existing, Matched, Publish
+from oncekey.stores.requests import Row, Setting, Step
 from oncekey.stores.work.claims import claim, forget
 from oncekey.stores.work.executions import Steps
+from oncekey.stores.work.rows import event_of
 
 
 def publish(request: Publish, setting: Setting) -> Steps:
@@ -42,11 +45,28 @@ def publish(request: Publish, setting: Setting) -> Steps:
             "expires_at": event.expires_at,
         },
     )
-    if not made:
-        if insert is not None:
-            yield from forget(insert.id)
-        return Gone()
-    return True
+    if made or (yield from _is_there(event)):
+        return True
+    if insert is not None:
+        yield from forget(insert.id)
+    return Gone()
+
+
+def _is_there(event: Event) -> Generator[Step, list[Row], bool]:
+    """Whether the event with its number is this one: an unsure commit went through."""
+    rows = yield (
+        "events",
+        {
+            "tenant": event.tenant,
+            "topic": event.topic,
+            "since": event.created_at,
+            "after": event.id - 1,
+            "unmatched": 0,
+            "limit": 1,
+        },
+    )
+    found = event_of(rows[0]) if rows else None
+    return found is not None and (found.id, found.data) == (event.id, event.data)
 
 
 def matched(request: Matched, setting: Setting) -> Steps:

@@ -74,6 +74,7 @@ def existing(record: Record) -> Generator[Step, list[Row], Existing]:
 
 
 def withdraw(request: Withdraw, setting: Setting) -> Steps:
+    yield "lock_execution", {"id": request.id}
     rows = yield "withdraw", {"id": request.id, "owner": setting.owner}
     if rows and rows[0][0]:
         yield from forget(request.id)
@@ -111,7 +112,8 @@ def is_held(rows: list[Row], request: Advance) -> bool:
 
 def hand_back(request: HandBack, setting: Setting) -> Steps:
     count = 0
-    for number, fence in request.held:
+    # By number: whoever else locks several does so in this order, too.
+    for number, fence in sorted(request.held):
         count += len((yield "hand_back", {"id": number, "fence": fence}))
     return count
 
@@ -204,14 +206,14 @@ def _tell_callers(
 
 
 def pick_up(request: PickUp, setting: Setting) -> Steps:
-    alive = [setting.owner]
+    gone = []
     for number, name, boot, heartbeat, *_ in (yield "owners", {}):
         columns = (*(None,) * OWNER_NAME, name, boot, heartbeat)
-        if number != setting.owner and not setting.is_gone(columns):
-            alive.append(number)
+        if number != setting.owner and setting.is_gone(columns):
+            gone.append(number)
     values = {
         "owner": setting.owner,
-        "alive": json.dumps(alive),
+        "gone": json.dumps(gone),
         "names": json.dumps([f"{int(sort)}{name}" for sort, name in request.names]),
         "limit": request.limit,
         "only": request.only,

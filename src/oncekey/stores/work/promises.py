@@ -37,16 +37,31 @@ _OVER = (PromiseState.TIMED_OUT, PromiseState.CANCELLED)
 
 def make(request: Make, setting: Setting) -> Steps:
     promise, insert, token = request
+    if insert is not None:
+        yield "lock_key", {"digest": insert.digest}
     taken = yield from register(promise, insert)
     if taken is not None:
         return taken
     made = yield "make_promise", _values_of(promise, keyed=insert is not None)
     if not made:
-        return Gone()
+        return (yield from _again_or_gone(request))
     if token is not None:
         yield "add_token", {"digest": token, "promise": promise.id}
     settled = yield from deliver_parked(promise, insert)
     return Awaited(settled.promise if settled else promise)
+
+
+def _again_or_gone(request: Make) -> Steps:
+    """The promise with its number is this one, made by an unsure commit, or it is another's."""
+    promise, insert, _ = request
+    rows = yield "find_promise", {"id": promise.id}
+    found = promise_of(rows[0]) if rows else None
+    wanted = (promise.tenant, promise.name, promise.created_at, None)
+    if found and (found.tenant, found.name, found.created_at, found.execution) == wanted:
+        return Awaited(found)
+    if insert is not None:
+        yield from forget(insert.id)
+    return Gone()
 
 
 def register(
@@ -147,14 +162,16 @@ def settle(
 
 
 def resolve(request: Resolve, setting: Setting) -> Steps:
-    promise = yield from find(request.target)
-    if promise is None or promise.kind is not PromiseKind.PROMISE:
+    promise = yield from _find_or_lock_key(request)
+    if promise is None:
         return (yield from _park(request))
     if promise.execution is not None:
         yield "lock_execution", {"id": promise.execution}
-    yield "lock_promise", {"id": promise.id}
+    else:
+        yield "lock_promise", {"id": promise.id}
     promise = yield from find(Target(promise.tenant, id=promise.id))
-    assert promise is not None
+    if promise is None:
+        return Gone()
     if _key_has_expired(request, promise):
         return KeyExpired(promise)
     if request.insert is not None:
@@ -165,6 +182,21 @@ def resolve(request: Resolve, setting: Setting) -> Steps:
         promise, request.state, request.body, request.settled_by, request.now
     )
     return AlreadySettled(promise) if settled is None else settled
+
+
+def _find_or_lock_key(request: Resolve) -> Generator[Step, list[Row], Promise | None]:
+    """None only when no promise has the key, and none can get it before the resolution is parked:
+    a promise that is being made at this moment is waited for."""
+    promise = yield from _find_promise(request.target)
+    if promise is None and request.park is not None:
+        yield "lock_key", {"digest": request.park.digest}
+        promise = yield from _find_promise(request.target)
+    return promise
+
+
+def _find_promise(target: Target) -> Generator[Step, list[Row], Promise | None]:
+    found = yield from find(target)
+    return found if found is not None and found.kind is PromiseKind.PROMISE else None
 
 
 def _key_has_expired(request: Resolve, promise: Promise) -> bool:
@@ -248,14 +280,16 @@ def _parked_values_of(request: Resolve, park: Park) -> dict[str, Any]:
 
 
 def match(request: Match, setting: Setting) -> Steps:
-    woken = []
+    woken, fitting = [], []
     for number in request.promises:
         found = yield from find(Target(request.tenant, id=number))
-        if found is None:
-            continue
-        yield "lock_execution", {"id": found.execution}
+        if found is not None and found.execution is not None:
+            fitting.append((found.execution, number, found))
+    # By execution: whoever else locks several does so in this order, too.
+    for execution, _, promise in sorted(fitting, key=lambda each: each[:2]):
+        yield "lock_execution", {"id": execution}
         settled = yield from settle(
-            found, PromiseState.RESOLVED, request.body, event_id_of(request.event), request.now
+            promise, PromiseState.RESOLVED, request.body, event_id_of(request.event), request.now
         )
         if settled is not None and settled.woken is not None:
             woken.append(settled.woken)

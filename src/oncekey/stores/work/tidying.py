@@ -57,13 +57,18 @@ def forget(request: Forget, setting: Setting) -> Steps:
             yield name, numbers
         yield "forget_executions", numbers
     count = len(gone)
-    for name in ("forget_promises", "forget_parked", "forget_events", "forget_promise_keys"):
+    alone = [row[0] for row in (yield "forget_promises", values)]
+    if alone:
+        yield "forget_tokens", {"ids": json.dumps(alone)}
+    count += len(alone)
+    for name in ("forget_parked", "forget_events", "forget_promise_keys"):
         count += len((yield name, values))
     before = {"before": request.controls_before, "limit": request.limit}
     return count + len((yield "forget_controls", before))
 
 
 def know(request: Know, setting: Setting) -> Steps:
-    for sort, name in request.names:
+    # In one order, so that processes which start together do not wait for each other in a circle.
+    for sort, name in sorted(request.names):
         yield "know", {"sort": int(sort), "name": name, "now": request.now}
     return True

@@ -30,8 +30,8 @@ CREATE TABLE oncekey_executions (
     origin BIGINT
 );
 CREATE INDEX oncekey_executions_tenant ON oncekey_executions (tenant, id);
--- READY and RUNNING: what a process may have to pick up.
-CREATE INDEX oncekey_executions_live ON oncekey_executions (owner, id) WHERE status < 2;
+-- READY and RUNNING: what a process may have to pick up, oldest first.
+CREATE INDEX oncekey_executions_live ON oncekey_executions (id) WHERE status < 2;
 CREATE INDEX oncekey_executions_due ON oncekey_executions (due_at)
 WHERE status < 3 AND due_at IS NOT NULL;
 CREATE INDEX oncekey_executions_expiry ON oncekey_executions (expires_at)
@@ -190,3 +190,171 @@ SELECT
 FROM oncekey_promises AS p
 LEFT JOIN oncekey_claims AS c ON c.id = p.id AND p.keyed = 1
 LEFT JOIN oncekey_executions AS e ON e.id = p.execution;
+
+-- Starts, and what runs have done, in one statement and one round trip. Texts and numbers come as
+-- JSON rows, bytes as one value that the rows cut their pieces from. Answers the numbers of the
+-- executions of which not everything went in, to be carried out one by one: what did go in does no
+-- harm there. NULL when the owner is unknown.
+CREATE FUNCTION oncekey_work(
+    p_owner BIGINT, p_stale BIGINT,
+    p_claims JSONB, p_starts JSONB, p_entries JSONB, p_endings JSONB, p_pieces BYTEA
+) RETURNS BIGINT[] LANGUAGE plpgsql AS $$
+DECLARE
+    v_made BIGINT[];
+    v_runs INTEGER;
+    v_held BIGINT[];
+    v_keyed BIGINT[];
+    v_claims BIGINT[];
+    v_ended BIGINT[];
+    -- Whether nothing was left out: then nothing has to be looked up in long arrays.
+    v_all BOOLEAN;
+    v_left_out BIGINT[] := '{}';
+BEGIN
+    IF NOT oncekey_keep_alive(p_owner, p_stale) THEN
+        RETURN NULL;
+    END IF;
+
+    IF jsonb_array_length(p_starts) > 0 THEN
+        -- In the order of the digests, as all groups do, so that none wait in a circle.
+        INSERT INTO oncekey_claims (
+            id, digest, namespace, endpoint, key, fingerprint, owner, fence,
+            request_id, retention, created_at, expires_at, workflow_id, task_id
+        )
+        SELECT
+            (r ->> 0)::BIGINT, substring(p_pieces FROM (r ->> 1)::INTEGER FOR 16), r ->> 2,
+            r ->> 3, r ->> 4, substring(p_pieces FROM (r ->> 5)::INTEGER FOR 16),
+            (r ->> 6)::BIGINT, 1, r ->> 7, r ->> 8, (r ->> 9)::BIGINT, (r ->> 10)::BIGINT,
+            r ->> 11, r ->> 12
+        FROM jsonb_array_elements(p_claims) WITH ORDINALITY AS e (r, n)
+        ORDER BY 2, n
+        ON CONFLICT DO NOTHING;
+
+        -- With a key only if the claim above is its own.
+        WITH made AS (
+            INSERT INTO oncekey_executions (
+                id, tenant, sort, name, input, status, owner, fence, created_at, wakes, keep,
+                keyed, frees_key, called, due_at
+            )
+            SELECT
+                (r ->> 0)::BIGINT, r ->> 1, (r ->> 2)::SMALLINT, r ->> 3,
+                substring(p_pieces FROM (r ->> 4)::INTEGER FOR (r ->> 5)::INTEGER),
+                (r ->> 6)::SMALLINT, (r ->> 7)::BIGINT, (r ->> 8)::BIGINT, (r ->> 9)::BIGINT, 0,
+                (r ->> 10)::BIGINT, ((r ->> 11)::INTEGER > 0)::INTEGER, (r ->> 12)::SMALLINT, 0,
+                (r ->> 13)::BIGINT
+            FROM jsonb_array_elements(p_starts) AS e (r)
+            WHERE (r ->> 11)::INTEGER = 0 OR EXISTS (
+                SELECT 1 FROM oncekey_claims AS c
+                WHERE c.id = (r ->> 0)::BIGINT
+                    AND c.digest = substring(p_pieces FROM (r ->> 11)::INTEGER FOR 16)
+            )
+            ORDER BY 1
+            ON CONFLICT DO NOTHING
+            RETURNING id
+        )
+        SELECT array_agg(id) INTO v_made FROM made;
+        IF cardinality(v_made) IS DISTINCT FROM jsonb_array_length(p_starts) THEN
+            v_left_out := ARRAY(
+                SELECT (r ->> 0)::BIGINT FROM jsonb_array_elements(p_starts) AS e (r)
+                WHERE (r ->> 0)::BIGINT <> ALL (coalesce(v_made, '{}'))
+            );
+        END IF;
+    END IF;
+
+    IF jsonb_array_length(p_entries) + jsonb_array_length(p_endings) = 0 THEN
+        RETURN v_left_out;
+    END IF;
+
+    -- The fence decides: what a run has done that was taken over finds nothing to belong to. The
+    -- locks keep everybody else out until the commit; what is locked itself is left out, so that
+    -- nobody's open transaction stops a whole group. An ending with a key is an outcome, too: there
+    -- the claim is locked as well.
+    WITH run AS MATERIALIZED (
+        SELECT DISTINCT (r ->> 0)::BIGINT AS id, (r ->> 1)::BIGINT AS fence
+        FROM jsonb_array_elements(p_entries || p_endings) AS e (r)
+    ), held AS MATERIALIZED (
+        SELECT x.id FROM run
+        JOIN oncekey_executions AS x ON x.id = run.id AND x.fence = run.fence AND x.status = 1
+        ORDER BY x.id
+        FOR NO KEY UPDATE OF x SKIP LOCKED
+    )
+    SELECT (SELECT count(*) FROM run), ARRAY(SELECT id FROM held) INTO v_runs, v_held;
+    v_keyed := ARRAY(
+        SELECT (r ->> 0)::BIGINT FROM jsonb_array_elements(p_endings) AS e (r)
+        WHERE (r ->> 7)::INTEGER = 1
+    );
+    v_claims := ARRAY(
+        SELECT id FROM oncekey_claims WHERE id = ANY (v_keyed)
+        ORDER BY id
+        FOR NO KEY UPDATE SKIP LOCKED
+    );
+    IF cardinality(v_claims) < cardinality(v_keyed) THEN
+        v_held := ARRAY(
+            SELECT h FROM unnest(v_held) AS h
+            WHERE h <> ALL (v_keyed) OR h = ANY (v_claims)
+                OR NOT EXISTS (SELECT 1 FROM oncekey_claims AS c WHERE c.id = h)
+        );
+    END IF;
+    v_all := cardinality(v_held) = v_runs;
+
+    INSERT INTO oncekey_journal (
+        execution, seq, step, name, fingerprint, failed, body, attempts, started_at, at
+    )
+    SELECT
+        x.id, (r ->> 2)::BIGINT, (r ->> 3)::SMALLINT, r ->> 4,
+        substring(p_pieces FROM (r ->> 5)::INTEGER FOR (r ->> 6)::INTEGER), (r ->> 7)::SMALLINT,
+        substring(p_pieces FROM (r ->> 8)::INTEGER FOR (r ->> 9)::INTEGER),
+        (r ->> 10)::INTEGER, (r ->> 11)::BIGINT, (r ->> 12)::BIGINT
+    FROM jsonb_array_elements(p_entries) AS e (r)
+    JOIN oncekey_executions AS x ON x.id = (r ->> 0)::BIGINT AND x.fence = (r ->> 1)::BIGINT
+    WHERE v_all OR x.id = ANY (v_held)
+    ON CONFLICT DO NOTHING;
+    IF NOT v_all THEN
+        v_left_out := v_left_out || ARRAY(
+            SELECT (r ->> 0)::BIGINT
+            FROM jsonb_array_elements(p_entries || p_endings) AS e (r)
+            WHERE NOT EXISTS (
+                SELECT 1 FROM oncekey_executions AS x
+                WHERE x.id = (r ->> 0)::BIGINT AND x.fence = (r ->> 1)::BIGINT
+                    AND x.id = ANY (v_held)
+            )
+        );
+    END IF;
+
+    IF jsonb_array_length(p_endings) = 0 THEN
+        RETURN v_left_out;
+    END IF;
+
+    -- One that others wait for is ended by itself, so that they are told.
+    WITH ended AS (
+        UPDATE oncekey_executions AS x
+        SET status = (r ->> 2)::SMALLINT,
+            result = substring(p_pieces FROM (r ->> 3)::INTEGER FOR (r ->> 4)::INTEGER),
+            completed_at = (r ->> 5)::BIGINT, expires_at = (r ->> 6)::BIGINT, owner = 0
+        FROM jsonb_array_elements(p_endings) AS e (r)
+        WHERE x.id = (r ->> 0)::BIGINT AND x.fence = (r ->> 1)::BIGINT AND x.called = 0
+            AND (v_all OR x.id = ANY (v_held))
+        RETURNING x.id
+    )
+    SELECT coalesce(array_agg(id), '{}') INTO v_ended FROM ended;
+    v_all := cardinality(v_ended) = jsonb_array_length(p_endings);
+    IF cardinality(v_claims) > 0 THEN
+        INSERT INTO oncekey_outcomes (
+            id, fence, kind, status, headers, body, completed_at, expires_at
+        )
+        SELECT
+            c.id, c.fence, (r ->> 8)::SMALLINT, (r ->> 9)::INTEGER, '',
+            substring(p_pieces FROM (r ->> 3)::INTEGER FOR (r ->> 4)::INTEGER),
+            (r ->> 5)::BIGINT, (r ->> 6)::BIGINT
+        FROM jsonb_array_elements(p_endings) AS e (r)
+        JOIN oncekey_claims AS c ON c.id = (r ->> 0)::BIGINT
+        WHERE (r ->> 7)::INTEGER = 1 AND (v_all OR c.id = ANY (v_ended))
+        ON CONFLICT DO NOTHING;
+    END IF;
+    IF NOT v_all THEN
+        v_left_out := v_left_out || ARRAY(
+            SELECT (r ->> 0)::BIGINT FROM jsonb_array_elements(p_endings) AS e (r)
+            WHERE (r ->> 0)::BIGINT <> ALL (v_ended)
+        );
+    END IF;
+    RETURN v_left_out;
+END $$;

@@ -1,0 +1,47 @@
+"""A group of requests, by what each needs; and what is answered when its rows all went in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oncekey.core.execution import Status
+from oncekey.core.ports import Held, Insert, Settle
+from oncekey.core.work import Advance, Advanced, Start, Started
+from oncekey.stores.requests import NOBODY
+from oncekey.stores.work.bulk import is_bulk
+
+FIRST = Held(1)
+_ADVANCED = Advanced()
+
+
+class Sorted:
+    """One statement for claims and outcomes, one for durable work; the others need their own."""
+
+    __slots__ = ("inserts", "is_plain", "others", "settles", "works")
+
+    def __init__(self, requests: list[Any]) -> None:
+        self.inserts: list[Insert] = []
+        self.settles: list[Settle] = []
+        self.works: list[Start | Advance] = []
+        self.others: list[Any] = []
+        for request in requests:
+            kind = type(request)
+            if kind is Insert:
+                self.inserts.append(request)
+            elif kind is Settle:
+                self.settles.append(request)
+            elif is_bulk(request):
+                self.works.append(request)
+            else:
+                self.others.append(request)
+        self.is_plain = not self.others
+
+
+def answer_of(request: Any, owner: int) -> Any:
+    """To a request of one of the statements, whose rows all went in."""
+    kind = type(request)
+    if kind is Insert:
+        return FIRST
+    if kind is Start:
+        return Started(owner if request.execution.status is Status.RUNNING else NOBODY)
+    return _ADVANCED if kind is Advance else True
