@@ -209,6 +209,10 @@ class HandBack(NamedTuple):
     """Number and fence of each."""
 
 
+class Mine(NamedTuple):
+    """What the asking process has as RUNNING. Answer: list of (number, fence)."""
+
+
 class Load(NamedTuple):
     """What an execution has in its journal by now. Answer: Picked, or Lost."""
 
@@ -461,6 +465,7 @@ Work = (
     | Due
     | PickUp
     | HandBack
+    | Mine
     | Load
     | Control
     | Forget

@@ -36,14 +36,9 @@ from oncekey.durable.engine import KEY_TTL
 from oncekey.durable.failure import encode_failure, failure_of
 from oncekey.durable.raising import call_failure_of, error_of
 from oncekey.durable.retry import Retry, seconds_of
+from oncekey.durable.signature import result_type_of
 from oncekey.durable.tokens import digest_of, new_token
-from oncekey.durable.values import (
-    decode,
-    encode,
-    fingerprint_of,
-    fingerprint_of_arguments,
-    result_type_of,
-)
+from oncekey.durable.values import decode, encode, fingerprint_of, fingerprint_of_arguments
 
 if TYPE_CHECKING:
     from oncekey.durable.embedded.run import Run

@@ -63,7 +63,7 @@ from oncekey.durable.engine import (
     StartAnswer,
 )
 from oncekey.durable.failure import encode_failure, failure_of
-from oncekey.durable.values import unpack_arguments
+from oncekey.durable.signature import unpack_arguments
 
 _MAX_REQUEST_KEY = 200
 _GRACE = 10.0

@@ -171,7 +171,7 @@ class Run:
         if sent.waits is not None:
             if answer.woken:
                 self._soon(self.catch_up())
-            else:
+            elif sent.fence == self.fence:
                 self.runs.lies_down(self)
         self._flush()
         self._release_durables()
@@ -207,14 +207,14 @@ class Run:
             request = Await(advance, promise, insert, token, start)
             answer: Awaited | KeyTaken | Gone = await self._told(request)
             if isinstance(answer, Awaited):
-                self._awaited(answer, asked=alone)
+                self._awaited(answer, advance)
             else:
                 self._entries[:0] = entries
         self._release_durables()
         self._flush()
         return answer
 
-    def _awaited(self, answer: Awaited, *, asked: bool) -> None:
+    def _awaited(self, answer: Awaited, sent: Advance) -> None:
         seq = answer.promise.seq
         assert seq is not None
         if answer.entry is not None:
@@ -222,9 +222,10 @@ class Run:
             self.wakes += 1
         else:
             self.promises[seq] = answer.promise
-            if answer.waits:
+            # With another fence it has been picked up again meanwhile.
+            if answer.waits and sent.fence == self.fence:
                 self.runs.lies_down(self)
-            elif asked:
+            elif sent.waits is not None:
                 self._soon(self.catch_up())
         due_at = answer.promise.due_at
         if due_at is not None and answer.entry is None:

@@ -23,7 +23,8 @@ from oncekey.core.work import Ending
 from oncekey.durable.embedded.run import Halted
 from oncekey.durable.failure import Failure, encode_failure, failure_of
 from oncekey.durable.retry import Retry
-from oncekey.durable.values import encode, unpack_arguments
+from oncekey.durable.signature import unpack_arguments
+from oncekey.durable.values import encode
 
 if TYPE_CHECKING:
     from oncekey.durable.embedded.run import Run

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from oncekey.core.execution import Execution, Sort, Status
-from oncekey.core.work import Ending, Existing, HandBack, Picked, PickUp, Start, Woken
+from oncekey.core.work import Ending, Existing, HandBack, Mine, Picked, PickUp, Start, Woken
 from oncekey.durable.embedded.run import Run
 from oncekey.durable.embedded.running import drive
 from oncekey.durable.embedded.starting import Starting
@@ -59,6 +59,7 @@ class Runs:
         self._count = 0
         self._picking: asyncio.Task[None] | None = None
         self._again = False
+        self._missing: set[tuple[int, int]] = set()
         self._background: set[asyncio.Task[Any]] = set()
 
     # -- beginning -----------------------------------------------------------------------
@@ -152,7 +153,9 @@ class Runs:
             # It was put out meanwhile: what was picked up begins anew.
             self._take_all(picked)
         elif not picked:
-            run.close()
+            # Unless it was this process, looking for whatever is ready.
+            if run.lying:
+                run.close()
         else:
             self.gets_up(run)
             run.take(picked[0])
@@ -181,6 +184,16 @@ class Runs:
                 self._again = self._again or len(picked) == limit
         finally:
             self._picking = None
+
+    async def find_lost(self) -> None:
+        """Hand back what is this process's by the store, and is not here: the answer that gave it
+        to this process was lost. Looked at twice, for what is on its way here at this moment."""
+        held: list[tuple[int, int]] = await self.asking.ask(Mine())
+        missing = {each for each in held if each[0] not in self._runs}
+        lost, self._missing = missing & self._missing, missing
+        if lost:
+            await self.asking.ask(HandBack(tuple(lost)))
+            self.pick_up()
 
     def _take_all(self, picked: list[Picked]) -> None:
         for each in picked:

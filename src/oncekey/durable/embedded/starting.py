@@ -11,7 +11,8 @@ from oncekey.core.work import Start
 from oncekey.durable.definition import Definition
 from oncekey.durable.embedded.asking import STARTS
 from oncekey.durable.engine import MAX_PAYLOAD
-from oncekey.durable.values import canonical, fingerprint_of, pack_arguments
+from oncekey.durable.signature import pack_arguments
+from oncekey.durable.values import canonical, fingerprint_of
 
 if TYPE_CHECKING:
     from oncekey.durable.embedded.asking import Asking

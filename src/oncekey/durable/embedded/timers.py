@@ -18,6 +18,7 @@ log = logging.getLogger("oncekey")
 
 _AT_ONCE = 100
 _FORGET_EVERY = 60_000
+_FIND_LOST_EVERY = 10_000
 _CONTROLS_KEPT = 7 * 24 * 3600 * 1000
 _LATE = encode_failure(failure_of(PromiseTimedOut()))
 _OVERDUE_ERROR = TerminalError("the execution was not over in time")
@@ -32,7 +33,7 @@ class Timers:
         self._clock = runs.asking.clock
         self._next: int | None = None
         self._sooner = asyncio.Event()
-        self._forgot_at = 0
+        self._forgot_at = self._looked_at = self._clock.steady()
         self._task: asyncio.Task[None] | None = None
 
     def open(self) -> None:
@@ -64,7 +65,7 @@ class Timers:
             more = len(ripe.woken) >= _AT_ONCE
         self._runs.pick_up()
         await self._runs.events.match_left_over()
-        await self._forget()
+        await self._look_after()
 
     async def _run(self) -> None:
         while True:
@@ -83,11 +84,18 @@ class Timers:
             return LOOK_AGAIN
         return min(LOOK_AGAIN, max(0.0, (self._next - self._clock.now()) / 1000))
 
+    async def _look_after(self) -> None:
+        """What need not be done often."""
+        now = self._clock.steady()
+        if now - self._looked_at >= _FIND_LOST_EVERY:
+            self._looked_at = now
+            await self._runs.find_lost()
+        if now - self._forgot_at >= _FORGET_EVERY:
+            self._forgot_at = now
+            await self._forget()
+
     async def _forget(self) -> None:
-        """Not too often, and in small bites."""
+        """In small bites."""
         now = self._clock.now()
-        if now - self._forgot_at < _FORGET_EVERY:
-            return
-        self._forgot_at = now
         while await self._asking.ask(Forget(now, now - _CONTROLS_KEPT)):
             pass

@@ -110,6 +110,9 @@ WHERE id IN (
 )
 RETURNING id
 
+-- name: running_of
+SELECT id, fence FROM oncekey_executions WHERE status < 2 AND status = 1 AND owner = :owner
+
 -- name: resume_execution
 UPDATE oncekey_executions SET status = 0, owner = 0, result = NULL WHERE id = :id RETURNING sort
 

@@ -24,6 +24,7 @@ from oncekey.core.work import (
     HandBack,
     Load,
     Lost,
+    Mine,
     Picked,
     PickUp,
     Start,
@@ -220,6 +221,10 @@ def pick_up(request: PickUp, setting: Setting) -> Steps:
     }
     numbers = [row[0] for row in (yield "pick_up", values)]
     return (yield from _read_all(numbers))
+
+
+def mine(request: Mine, setting: Setting) -> Steps:
+    return [tuple(row) for row in (yield "running_of", {"owner": setting.owner})]
 
 
 def _read_all(numbers: list[int]) -> Generator[Step, list[Row], list[Picked]]:

@@ -23,6 +23,7 @@ PLANS: dict[type, Callable[[Any, Setting], Steps]] = {
     work.Advance: executions.advance,
     work.PickUp: executions.pick_up,
     work.HandBack: executions.hand_back,
+    work.Mine: executions.mine,
     work.Load: executions.load,
     work.Await: awaiting.wait_for,
     work.Spawn: awaiting.spawn,
@@ -56,5 +57,6 @@ READS: frozenset[type] = frozenset(
         work.Waits,
         work.Events,
         work.Known,
+        work.Mine,
     }
 )
