@@ -23,7 +23,8 @@ from oncekey.durable.engine import (
 )
 from oncekey.durable.raising import error_of
 from oncekey.durable.retry import Retry, seconds_of
-from oncekey.durable.values import Signature, decode, encode, pack_arguments
+from oncekey.durable.signature import Signature, pack_arguments
+from oncekey.durable.values import decode, encode
 
 F = TypeVar("F", bound=Callable[..., Any])
 _LONG = 3600.0

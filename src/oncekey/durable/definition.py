@@ -11,7 +11,7 @@ from typing import Any
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.execution import Sort
 from oncekey.durable.retry import Retry
-from oncekey.durable.values import Signature, signature_of
+from oncekey.durable.signature import Signature, signature_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,127}")
 

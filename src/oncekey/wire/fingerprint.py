@@ -70,14 +70,19 @@ def _canonical(content_type: bytes, body: bytes) -> bytes:
     """The body by value. Each form has its own first letter, so that no two can be mistaken."""
     form = _form_of(content_type)
     if form == "json":
-        try:
-            return b"j" + _encode(_decode(body))
-        except _UNREADABLE:
-            # Not JSON, or nested beyond reason: the bytes are all there is to compare.
-            return b"b" + body
+        return canonical_json(body)
     if form == "form":
         return b"f" + _sorted_pairs(body)
     return _multipart(content_type, body) if form == "multipart" else b"b" + body
+
+
+def canonical_json(body: bytes) -> bytes:
+    """JSON by value: neither the order of keys nor white space counts, and 1.0 is 1."""
+    try:
+        return b"j" + _encode(_decode(body))
+    except _UNREADABLE:
+        # Not JSON, or nested beyond reason: the bytes are all there is to compare.
+        return b"b" + body
 
 
 @lru_cache(maxsize=256)

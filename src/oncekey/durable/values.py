@@ -1,0 +1,164 @@
+"""Typed values as JSON: what goes into durable work, and what comes out of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import lru_cache, partial
+from hashlib import blake2b
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from oncekey.core.errors import (
+    ConfigurationError,
+    InvalidInput,
+    PayloadTooLarge,
+    ValueUnserialisable,
+)
+from oncekey.durable.engine import MAX_PAYLOAD
+from oncekey.stores.values import dump_model, plain_of, value_of
+from oncekey.wire.fingerprint import canonical_json
+
+_MAX_REASON = 300
+
+canonical = canonical_json
+"""JSON bytes that are equal for equal values."""
+
+Reader = Callable[[bytes], Any]
+
+_encode = msgspec.json.Encoder(enc_hook=plain_of).encode
+_decode = msgspec.json.Decoder().decode
+_REFUSALS = (TypeError, ValueError, RecursionError, OverflowError)
+
+
+def encode(value: Any, what: str) -> bytes:
+    """`value` as JSON; `what` is its name in an error.
+
+    Raises `ValueUnserialisable` for what JSON cannot hold, NaN and the infinities among it, and
+    `PayloadTooLarge`.
+    """
+    if value is None:
+        return b"null"
+    try:
+        is_model = hasattr(type(value), "__pydantic_serializer__")
+        body = dump_model(value) if is_model else _encode(value)
+    except _REFUSALS as error:
+        raise ValueUnserialisable(f"{what} cannot be kept as JSON: {_short(error)}") from error
+    if len(body) > MAX_PAYLOAD:
+        raise PayloadTooLarge(f"{what} has {len(body)} bytes; {MAX_PAYLOAD} are allowed")
+    # Encoders write null for a number that is none, or, when a model wants that, its name.
+    if b"null" in body or b"NaN" in body or b"Infinity" in body:
+        _check_numbers(value, body, what)
+    return body
+
+
+def decode(body: bytes, kind: Any, what: str) -> Any:
+    """The value of a type that `body` holds; of None or Any: plain data. Raises `InvalidInput`."""
+    try:
+        return reader_of(kind)(body)
+    except _REFUSALS as error:
+        raise InvalidInput(f"{what} does not fit: {_short(error)}") from error
+
+
+def reader_of(kind: Any) -> Reader:
+    """Raises `ConfigurationError` for a type that nothing can be read into."""
+    try:
+        return _reader_of(kind)
+    except TypeError:
+        # It cannot be hashed, so it is not remembered either.
+        return _reader_of.__wrapped__(kind)
+
+
+@lru_cache(maxsize=1024)
+def _reader_of(kind: Any) -> Reader:
+    if kind is None or kind is Any:
+        return _decode
+    if isinstance(kind, type) and hasattr(kind, "__pydantic_validator__"):
+        return partial(_read_model, kind)
+    try:
+        return msgspec.json.Decoder(kind, dec_hook=value_of).decode
+    except TypeError as error:
+        return _reader_by_pydantic(kind, error)
+
+
+def _read_model(kind: Any, body: bytes) -> Any:
+    # Looked up each time: pydantic replaces it once all that a model refers to is defined.
+    return kind.__pydantic_validator__.validate_json(body)
+
+
+def _reader_by_pydantic(kind: Any, refusal: TypeError) -> Reader:
+    """Pydantic, where it is in use anyway, knows unions that msgspec does not."""
+    try:
+        return sys.modules["pydantic"].TypeAdapter(kind).validate_json  # type: ignore[no-any-return]
+    except Exception as error:
+        raise ConfigurationError(f"{kind} cannot be read from JSON: {refusal}") from error
+
+
+def _check_numbers(value: Any, body: bytes, what: str) -> None:
+    """Refuses a value in which something is no number, and a body that is no JSON because of it."""
+    try:
+        _decode(body)
+        waiting = [msgspec.to_builtins(value, str_keys=True, enc_hook=_dump)]
+    except _REFUSALS as error:
+        raise ValueUnserialisable(f"{what} cannot be kept as JSON: {_short(error)}") from error
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            waiting.extend(each.values())
+        elif isinstance(each, list | tuple):
+            waiting.extend(each)
+        elif isinstance(each, float) and not isfinite(each):
+            raise ValueUnserialisable(f"{what} cannot be kept as JSON, which has no {each}")
+
+
+def _dump(value: Any) -> Any:
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else plain_of(value)
+
+
+def _short(error: Exception) -> str:
+    """The reason in one line. Of pydantic's only the first, without the value that was given."""
+    if hasattr(error, "errors"):
+        first, *others = error.errors(include_url=False, include_input=False, include_context=False)
+        place = ".".join(str(part) for part in first["loc"])
+        more = f" (and {len(others)} more)" if others else ""
+        reason = f"{first['msg']}{f' - at `{place}`' if place else ''}{more}"
+    else:
+        reason = str(error)
+    return reason if len(reason) <= _MAX_REASON else f"{reason[:_MAX_REASON]}…"
+
+
+# -- fingerprints ----------------------------------------------------------------------------
+
+
+def fingerprint_of(*parts: bytes | str) -> bytes:
+    """16 bytes; lengths in front keep the parts apart."""
+    whole = bytearray()
+    for part in parts:
+        content = part.encode() if isinstance(part, str) else part
+        whole += b"%d:%b" % (len(content), content)
+    return blake2b(whole, digest_size=16).digest()
+
+
+def fingerprint_of_arguments(args: tuple[Any, ...]) -> bytes:
+    """Equal for equal arguments, in every process. What is not JSON counts by its type alone."""
+    try:
+        return fingerprint_of(_encode_in_order(args))
+    except _REFUSALS:
+        return fingerprint_of(*(_type_name(each) for each in args))
+
+
+def _count(value: Any) -> Any:
+    try:
+        return value.model_dump() if hasattr(value, "model_dump") else _type_name(value)
+    except _REFUSALS:
+        return _type_name(value)
+
+
+def _type_name(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+# Sets and dicts keep no order that another process could know.
+_encode_in_order = msgspec.json.Encoder(enc_hook=_count, order="deterministic").encode
