@@ -56,7 +56,8 @@ class Watching:
         """What was told, or None when the time is up."""
         try:
             await asyncio.wait((future,), timeout=timeout)
-            return future.result() if future.done() else None
+            # Whoever has seen the end meanwhile cancels the future.
+            return future.result() if future.done() and not future.cancelled() else None
         finally:
             watchers = self._watchers.get(number)
             if watchers is not None:
