@@ -57,7 +57,7 @@ def test_the_spec_says_what_a_store_must_know() -> None:
         (
             {"target": StartWorkflow("w", "x" * (256 << 10))},
             ScheduleInvalid,
-            "the data of schedule nightly is larger than 262144 bytes",
+            "what a tick carries is 262146 bytes, and may be 262144",
         ),
     ],
 )

@@ -26,8 +26,7 @@ def check(settings: Settings, *, offline: bool) -> None:
       oncekey check
       oncekey check --config deploy/oncekey.toml --offline
     """
-    count = len(settings.routes)
-    click.echo(f"configuration: ok, {count} route{'' if count == 1 else 's'}")
+    click.echo(f"configuration: ok, {_counted(settings)}")
     for name, target in _targets_of(settings):
         _check_target(name, target, settings.folder)
     address = address_of(settings.store.url)
@@ -38,6 +37,12 @@ def check(settings: Settings, *, offline: bool) -> None:
         click.echo("store: memory://, lost when the process ends")
     else:
         click.echo(f"store: {shown}, {_state_of(settings.store.url)}")
+
+
+def _counted(settings: Settings) -> str:
+    routes, schedules = len(settings.routes), len(settings.schedules)
+    told = f"{routes} route{'' if routes == 1 else 's'}"
+    return f"{told}, {schedules} schedule{'' if schedules == 1 else 's'}" if schedules else told
 
 
 def _targets_of(settings: Settings) -> Iterator[tuple[str, str]]:

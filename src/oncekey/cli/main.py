@@ -11,6 +11,7 @@ from oncekey.cli.failure import Failure
 from oncekey.cli.keys import keys
 from oncekey.cli.migrate import migrate
 from oncekey.cli.retention import retention
+from oncekey.cli.schedules import schedules
 from oncekey.cli.serve import serve
 from oncekey.cli.sweep import sweep
 from oncekey.core.errors import OnceKeyError
@@ -52,7 +53,7 @@ def cli() -> None:
     """
 
 
-for command in (serve, check, keys, retention, sweep, migrate):
+for command in (serve, check, keys, schedules, retention, sweep, migrate):
     cli.add_command(command)
 
 

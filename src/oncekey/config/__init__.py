@@ -4,6 +4,7 @@ from oncekey.config.load import DEFAULT_FILE, load
 from oncekey.config.settings import (
     AppSettings,
     RouteSettings,
+    ScheduleSettings,
     ServerSettings,
     Settings,
     StoreSettings,
@@ -13,6 +14,7 @@ __all__ = [
     "DEFAULT_FILE",
     "AppSettings",
     "RouteSettings",
+    "ScheduleSettings",
     "ServerSettings",
     "Settings",
     "StoreSettings",

@@ -7,6 +7,7 @@ import re
 from oncekey.config.kinds import did_you_mean
 from oncekey.config.lines import Path
 from oncekey.config.reader import Reader
+from oncekey.config.schedules import check_schedules
 from oncekey.config.settings import RouteSettings, Settings
 from oncekey.core.errors import InvalidInput
 from oncekey.core.retention import DEFAULT_CLASSES
@@ -29,6 +30,7 @@ def check_settings(settings: Settings, reader: Reader) -> None:
         _check_takeover(each, path, reader)
         _check_retention(each, settings, path, reader)
     _check_twins(settings.routes, reader)
+    check_schedules(settings.schedules, reader)
 
 
 def _told(reader: Reader, path: Path, *names: str) -> bool:

@@ -4,9 +4,11 @@ value, or raises `InvalidInput` with what is expected instead."""
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from oncekey.core.errors import InvalidInput
@@ -156,6 +158,29 @@ def target(value: Any) -> str:
     if not separator or not all(part.isidentifier() for part in parts):
         raise InvalidInput(f"is {given!r}, not of the form 'module:name'")
     return given
+
+
+def secret(value: Any) -> str:
+    """Text that no message may repeat."""
+    if not isinstance(value, str):
+        raise InvalidInput("must be text in quotes")
+    return str(value)
+
+
+def json_value(value: Any) -> Any:
+    """Anything JSON can hold; in the environment, written as JSON."""
+    if isinstance(value, FromEnvironment):
+        try:
+            return json_value(json.loads(value))
+        except ValueError:
+            raise InvalidInput("must be JSON, such as '{\"depth\": 2}' or '\"text\"'") from None
+    if isinstance(value, dict):
+        return {str(name): json_value(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [json_value(each) for each in value]
+    if not isinstance(value, str) and not (isinstance(value, int | float) and isfinite(value)):
+        raise InvalidInput(f"has {value}, which is no JSON; write it as text in quotes")
+    return value
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:

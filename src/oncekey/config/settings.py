@@ -17,7 +17,9 @@ from oncekey.config.kinds import (
     fingerprint,
     flag,
     header_names,
+    json_value,
     methods,
+    secret,
     target,
     text,
     whole,
@@ -89,6 +91,28 @@ class RouteSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ScheduleSettings:
+    """Either `cron` or `every`, and either `workflow` or `url`. What is left out is as
+    `schedules.Schedule` has it."""
+
+    id: str = setting(text, "")
+    cron: str | None = setting(text)
+    timezone: str | None = setting(text)
+    every: float | None = setting(duration)
+    tenant: str = setting(text, "default")
+    workflow: str | None = setting(text)
+    input: Any = setting(json_value)  # noqa: RUF009 - any JSON is as immutable as its settings
+    url: str | None = setting(text)
+    data: Any = setting(json_value)  # noqa: RUF009
+    secret_env: str | None = setting(text)
+    secret: str | None = field(default=None, repr=False, metadata={"kind": secret})
+    timeout: float | None = setting(duration)
+    attempts: int | None = setting(whole(1, 70))
+    missed: str = setting(choice("skip", "last", "all"), "last")
+    paused: bool = setting(flag, False)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     store: StoreSettings = field(
         default_factory=StoreSettings, metadata={"kind": Section(StoreSettings)}
@@ -101,6 +125,7 @@ class Settings:
         default_factory=dict, metadata={"kind": Named(check_class, duration)}
     )
     routes: tuple[RouteSettings, ...] = setting(Sections(RouteSettings), ())
+    schedules: tuple[ScheduleSettings, ...] = setting(Sections(ScheduleSettings), ())
     folder: Path = Path()
     """Where the file lies; what it names by a relative path or module is found from there."""
 

@@ -56,8 +56,7 @@ class CallUrl:
             raise ScheduleInvalid("a schedule that calls an address needs secret_env or secret")
         if self.secret is not None:
             check_secret(self.secret)
-        if not 0 < self.timeout <= MAX_TIMEOUT:
-            raise ScheduleInvalid(f"a timeout of {self.timeout} s is not between 0 and 10 minutes")
+        check_timeout(self.timeout)
         if not 1 <= self.attempts <= MAX_ATTEMPTS:
             raise ScheduleInvalid(f"{self.attempts} attempts are not between 1 and {MAX_ATTEMPTS}")
 
@@ -79,8 +78,8 @@ class Schedule:
         namespace_of(self.tenant)
         if self.missed not in POLICIES:
             raise ScheduleInvalid(f"missed is {self.missed!r}, not one of {', '.join(POLICIES)}")
-        if _size_of(self.target) > MAX_DATA:
-            raise ScheduleInvalid(f"the data of schedule {self.id} is larger than {MAX_DATA} bytes")
+        target = self.target
+        check_data(target.input if isinstance(target, StartWorkflow) else target.data)
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -162,8 +161,16 @@ def _is_address(url: str) -> bool:
     return named and parts.scheme in {"http", "https"} and not _UNFIT.search(url)
 
 
-def _size_of(target: Target) -> int:
-    return len(_encode(target.input if isinstance(target, StartWorkflow) else target.data))
+def check_timeout(seconds: float) -> float:
+    if not 0 < seconds <= MAX_TIMEOUT:
+        raise ScheduleInvalid(f"a timeout of {seconds:g} s is not between 0 and 10 minutes")
+    return seconds
+
+
+def check_data(value: Any) -> None:
+    size = len(_encode(value))
+    if size > MAX_DATA:
+        raise ScheduleInvalid(f"what a tick carries is {size} bytes, and may be {MAX_DATA}")
 
 
 def key_of(schedule_id: str, tick: int) -> str:
