@@ -375,6 +375,8 @@ class Spawned(NamedTuple):
     entry: Entry
     existing: Existing | None = None
     is_journaled: bool = True
+    is_new: bool = False
+    """Whether it was started by this very request."""
 
 
 class Woken(NamedTuple):

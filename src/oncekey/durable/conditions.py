@@ -35,6 +35,7 @@ stdlib:
 """
 _COMPLAINT = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)")
 _UNKNOWN_NAME = re.compile(r"undeclared reference to '([^']*)'")
+_ZERO = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 _LEFT_OUT = re.compile(r"\.\s*(map|filter)\s*\(")
 
 _encode = msgspec.json.Encoder().encode
@@ -164,13 +165,16 @@ def _reason_of(text: str, expression: str) -> str:
 
 
 def _size_of(values: dict[str, Any]) -> int:
-    """Bytes as JSON. What is nested too deeply would break the library, not only the rule."""
+    """Bytes as JSON. What the library would get wrong is refused: it breaks on values that are
+    nested too deeply, and sees a text only up to its first U+0000."""
     try:
         body = _encode(values)
     except (TypeError, ValueError, RecursionError) as error:
         raise ConditionTrouble(f"the event is not JSON: {error}") from error
     if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _is_deeper(values, MAX_DEPTH):
         raise ConditionTrouble(f"the event is nested more than {MAX_DEPTH} deep")
+    if b"\\u0000" in body and _ZERO.search(body):
+        raise ConditionTrouble("the event holds the character U+0000, which CEL cannot compare")
     return len(body)
 
 

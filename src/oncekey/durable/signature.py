@@ -125,7 +125,8 @@ def pack_arguments(signature: Signature, args: tuple[Any, ...]) -> bytes:
     if parameters is None:
         bodies = [encode(each, "the input") for each in args]
     else:
-        args += _defaults(signature, len(args))
+        if len(args) != len(parameters):
+            args += _defaults(signature, len(args))
         bodies = [_packed(each, value) for each, value in zip(parameters, args, strict=True)]
     if len(bodies) == 1:
         return bodies[0]
@@ -156,7 +157,8 @@ def unpack_arguments(signature: Signature, body: bytes) -> tuple[Any, ...]:
     except (msgspec.MsgspecError, RecursionError) as error:
         names = _names(signature)
         raise InvalidInput(f"the input of {signature.name} must be an array: {names}") from error
-    _defaults(signature, len(parts))
+    if len(parts) != len(parameters):
+        _defaults(signature, len(parts))
     pairs = zip(parameters, parts, strict=False)
     return tuple([decode(bytes(part), each.kind, each.what) for each, part in pairs])
 

@@ -42,15 +42,14 @@ def encode(value: Any, what: str) -> bytes:
     if value is None:
         return b"null"
     try:
-        is_model = hasattr(type(value), "__pydantic_serializer__")
-        body = dump_model(value) if is_model else _encode(value)
+        body = _writer_of(type(value))(value)
     except _REFUSALS as error:
         raise ValueUnserialisable(f"{what} cannot be kept as JSON: {_short(error)}") from error
     if len(body) > MAX_PAYLOAD:
         raise PayloadTooLarge(f"{what} has {len(body)} bytes; {MAX_PAYLOAD} are allowed")
-    # Encoders write null for a number that is none, or, when a model wants that, its name.
-    if b"null" in body or b"NaN" in body or b"Infinity" in body:
-        _check_numbers(value, body, what)
+    if b"null" in body:
+        # That is also what encoders write for NaN and the infinities.
+        _check_numbers(value, what)
     return body
 
 
@@ -60,6 +59,11 @@ def decode(body: bytes, kind: Any, what: str) -> Any:
         return reader_of(kind)(body)
     except _REFUSALS as error:
         raise InvalidInput(f"{what} does not fit: {_short(error)}") from error
+
+
+@lru_cache(maxsize=1024)
+def _writer_of(kind: type[Any]) -> Callable[[Any], bytes]:
+    return dump_model if hasattr(kind, "__pydantic_serializer__") else _encode
 
 
 def reader_of(kind: Any) -> Reader:
@@ -96,10 +100,8 @@ def _reader_by_pydantic(kind: Any, refusal: TypeError) -> Reader:
         raise ConfigurationError(f"{kind} cannot be read from JSON: {refusal}") from error
 
 
-def _check_numbers(value: Any, body: bytes, what: str) -> None:
-    """Refuses a value in which something is no number, and a body that is no JSON because of it."""
+def _check_numbers(value: Any, what: str) -> None:
     try:
-        _decode(body)
         waiting = [msgspec.to_builtins(value, str_keys=True, enc_hook=_dump)]
     except _REFUSALS as error:
         raise ValueUnserialisable(f"{what} cannot be kept as JSON: {_short(error)}") from error
@@ -134,10 +136,8 @@ def _short(error: Exception) -> str:
 
 def fingerprint_of(*parts: bytes | str) -> bytes:
     """16 bytes; lengths in front keep the parts apart."""
-    whole = bytearray()
-    for part in parts:
-        content = part.encode() if isinstance(part, str) else part
-        whole += b"%d:%b" % (len(content), content)
+    contents = [part.encode() if isinstance(part, str) else part for part in parts]
+    whole = b"".join([b"%d:%b" % (len(content), content) for content in contents])
     return blake2b(whole, digest_size=16).digest()
 
 

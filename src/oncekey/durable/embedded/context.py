@@ -7,7 +7,7 @@ import random
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oncekey.core.errors import (
     InvalidInput,
@@ -28,8 +28,9 @@ from oncekey.core.execution import (
 from oncekey.core.identifier import millisecond_of
 from oncekey.core.model import make
 from oncekey.core.ports import Gone
-from oncekey.core.work import KeyTaken, Start
+from oncekey.core.work import Awaited, KeyTaken, Spawned
 from oncekey.durable.context import Context, Duration, Target
+from oncekey.durable.definition import Definition
 from oncekey.durable.embedded.asking import PROMISES
 from oncekey.durable.embedded.running import attempt, attempts_of, failure_ending
 from oncekey.durable.engine import KEY_TTL
@@ -57,6 +58,15 @@ class _Branch:
         self.index = 0
         self.now = now
         self.random: random.Random | None = None
+
+
+class _Child(NamedTuple):
+    """What is called or started."""
+
+    definition: Definition
+    body: bytes
+    key: str | None
+    fingerprint: bytes
 
 
 class EmbeddedContext(Context):
@@ -122,37 +132,24 @@ class EmbeddedContext(Context):
 
     async def call(self, target: Target, *args: Any, key: str | None = None) -> Any:
         branch, seq = self._step()
-        definition, start = self._start_of(target, args, key)
-        name = start.execution.name
-        fingerprint = _fingerprint_of(start)
-        entry = self._known(branch, seq, Step.CALL, name, fingerprint)
+        child = self._child(target, args, key)
+        name = child.definition.name
+        entry = self._known(branch, seq, Step.CALL, name, child.fingerprint)
         if entry is None:
             await self._hand_out_tokens()
-            promise = self._promise(seq, PromiseKind.CALL, name, fingerprint)
-            entry = await self._await(promise, start=start)
+            entry = await self._call(seq, child)
         branch.now = entry.at
         if entry.failed:
             raise call_failure_of(entry.body, name)
-        return decode(entry.body, definition.signature.result, f"the result of {name}")
+        return decode(entry.body, child.definition.signature.result, f"the result of {name}")
 
     async def start(self, target: Target, *args: Any, key: str | None = None) -> str:
-        run = self._run
         branch, seq = self._step()
-        _, start = self._start_of(target, args, key)
-        name, fingerprint = start.execution.name, _fingerprint_of(start)
-        entry = self._known(branch, seq, Step.START, name, fingerprint)
-        while entry is None:
+        child = self._child(target, args, key)
+        entry = self._known(branch, seq, Step.START, child.definition.name, child.fingerprint)
+        if entry is None:
             await self._hand_out_tokens()
-            now = run.asking.clock.now()
-            begun = Entry(seq, Step.START, name, fingerprint, False, b"null", 1, now, now)
-            answer = await run.spawn(start, begun)
-            if isinstance(answer, Gone):
-                _, start = self._start_of(target, args, key)
-            elif answer.is_journaled:
-                entry = answer.entry
-                run.runs.spawned(start, answer.existing)
-            else:
-                entry = self._refused(begun, _reused(key))
+            entry = await self._spawn(seq, child)
         branch.now = entry.at
         if entry.failed:
             raise error_of(entry.body)
@@ -365,34 +362,72 @@ class EmbeddedContext(Context):
             if not isinstance(answer, Gone):
                 return answer.entry
 
-    async def _await(
-        self, promise: Promise, *, start: Start | None = None, lookback: float | None = None
-    ) -> Entry:
+    async def _await(self, promise: Promise, *, lookback: float | None = None) -> Entry:
         """Make what is waited for, unless a replay knows it, and wait."""
-        run = self._run
-        seq = promise.seq
+        run, seq = self._run, promise.seq
         assert seq is not None
         while seq not in run.promises:
-            answer = await run.promise(promise, start=start)
+            answer = await run.promise(promise)
+            assert not isinstance(answer, KeyTaken)
             if isinstance(answer, Gone):
-                start = None if start is None else run.runs.starting.renumbered(start)
                 promise = promise._replace(id=run.asking.draw())
                 continue
-            assert not isinstance(answer, KeyTaken)
-            if (
-                answer.child is not None
-                and answer.started is None
-                and answer.promise.target is None
-            ):
-                key = answer.child.record.ref.key
-                return self._refused(_ended(promise), _reused(key))
-            if start is not None:
-                run.runs.spawned(start, answer.child)
-            if lookback is not None and answer.entry is None:
+            if answer.entry is not None:
+                return answer.entry
+            if lookback is not None:
                 run.runs.background(run.runs.events.look_back(answer.promise, lookback))
+        return await self._settled(seq)
+
+    # -- children ------------------------------------------------------------------------
+
+    def _child(self, target: Target, args: tuple[Any, ...], key: str | None) -> _Child:
+        definition, body = self._run.runs.starting.packed(target, args)
+        sort = str(int(definition.sort))
+        fingerprint = fingerprint_of(sort, definition.name, body, key or "")
+        return _Child(definition, body, key, fingerprint)
+
+    async def _call(self, seq: int, child: _Child) -> Entry:
+        """Start the child and the wait for it together, unless a replay knows of them."""
+        run, runs = self._run, self._run.runs
+        while seq not in run.promises:
+            promise = self._promise(seq, PromiseKind.CALL, child.definition.name, child.fingerprint)
+            start = runs.start_of(self.tenant, child.definition, child.body, child.key)
+            try:
+                answer = await run.promise(promise, start=start)
+            except BaseException:
+                runs.release(start)
+                raise
+            if isinstance(answer, Awaited) and answer.started is not None:
+                runs.spawned(start)
+            else:
+                runs.release(start)
+            if isinstance(answer, Gone | KeyTaken):
+                continue
+            if answer.child is not None and answer.promise.target is None:
+                return self._refused(_ended(promise), _reused(child.key))
             if answer.entry is not None:
                 return answer.entry
         return await self._settled(seq)
+
+    async def _spawn(self, seq: int, child: _Child) -> Entry:
+        run, runs = self._run, self._run.runs
+        while True:
+            now = run.asking.clock.now()
+            name, fingerprint = child.definition.name, child.fingerprint
+            begun = Entry(seq, Step.START, name, fingerprint, False, b"null", 1, now, now)
+            start = runs.start_of(self.tenant, child.definition, child.body, child.key)
+            try:
+                answer = await run.spawn(start, begun)
+            except BaseException:
+                runs.release(start)
+                raise
+            if isinstance(answer, Spawned) and answer.is_new:
+                runs.spawned(start)
+            else:
+                runs.release(start)
+            if isinstance(answer, Spawned):
+                refused = not answer.is_journaled
+                return self._refused(begun, _reused(child.key)) if refused else answer.entry
 
     async def _settled(self, seq: int) -> Entry:
         await self._run.wait(seq)
@@ -429,11 +464,6 @@ class EmbeddedContext(Context):
             due_at=None if timeout is None else now + round(seconds_of(timeout) * 1000),
         )
 
-    def _start_of(
-        self, target: Target, args: tuple[Any, ...], key: str | None
-    ) -> tuple[Any, Start]:
-        return self._run.runs.start_of(self.tenant, target, args, key)
-
     async def _hand_out_tokens(self) -> None:
         """Tokens of promises a replay found made: good before anybody can use them."""
         tokens, self._tokens = self._tokens, []
@@ -468,12 +498,6 @@ def _ended(promise: Promise) -> Entry:
         promise.created_at,
         promise.created_at,
     )
-
-
-def _fingerprint_of(start: Start) -> bytes:
-    execution = start.execution
-    key = "" if start.insert is None else start.insert.operation.ref.key
-    return fingerprint_of(str(int(execution.sort)), execution.name, execution.input, key)
 
 
 def _reused(key: str | None) -> KeyReused:

@@ -63,7 +63,6 @@ from oncekey.durable.engine import (
     StartAnswer,
 )
 from oncekey.durable.failure import encode_failure, failure_of
-from oncekey.durable.signature import unpack_arguments
 
 _MAX_REQUEST_KEY = 200
 _GRACE = 10.0
@@ -123,15 +122,20 @@ class EmbeddedEngine(Engine):
         on_failed: OnFailed = "keep",
     ) -> StartAnswer:
         runs, place = self._open_runs(), (sort, name)
-        await self._check_start(place, input)
+        await self._check_name(place)
+        runs.starting.check(place, input)
         start = runs.starting.start(tenant, place, input, key, runs, frees_key=on_failed == "free")
-        while isinstance(answer := await self._asking.ask(start, self._adopt), Gone):
-            start = runs.starting.renumbered(start)
+        try:
+            while isinstance(answer := await self._asking.ask(start, self._adopt), Gone):
+                start = runs.starting.renumbered(start)
+        except Exception:
+            runs.release(start)
+            raise
         if isinstance(answer, Existing):
+            runs.release(start)
             return StartAnswer(_same(answer, start, key), created=False)
-        execution = start.execution._replace(owner=answer.owner)
-        runs.spawned(Start(execution), None)
-        return StartAnswer(execution, created=True)
+        runs.spawned(start)
+        return StartAnswer(start.execution._replace(owner=answer.owner), created=True)
 
     async def execution(self, tenant: str, id: str) -> Execution:  # noqa: A002
         number = _number_of(id)
@@ -279,20 +283,19 @@ class EmbeddedEngine(Engine):
             raise LedgerClosed("the engine is not open")
         return self._runs
 
-    async def _check_start(self, place: tuple[Sort, str], body: bytes) -> None:
-        """Raises for a name nobody runs, and for an input its function does not take."""
+    async def _check_name(self, place: tuple[Sort, str]) -> None:
+        """Raises for a name nobody runs."""
         if place not in self._known:
             self._known.update(await self._asking.ask(Known()))
         if place not in self._known:
             raise NameUnknown(f"there is no {place[0].name.lower()} {place[1]!r}")
-        definition = self._definitions.get(place)
-        if definition is not None:
-            unpack_arguments(definition.signature, body)
 
     def _adopt(self, start: Start, answer: Any) -> None:
-        """Whoever asked for a start has gone away: it was made, so it runs."""
-        if isinstance(answer, Started) and self._runs is not None:
-            self._runs.spawned(start, None)
+        """Whoever asked for a start has gone away: if it was made, it runs."""
+        if self._runs is not None and isinstance(answer, Started):
+            self._runs.spawned(start)
+        elif self._runs is not None:
+            self._runs.release(start)
 
 
 _CANCELLED_ERROR = TerminalError("it was cancelled")

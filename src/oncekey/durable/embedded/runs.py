@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from oncekey.core.execution import Execution, Sort, Status
-from oncekey.core.work import Ending, Existing, HandBack, Mine, Picked, PickUp, Start, Woken
+from oncekey.core.work import Ending, HandBack, Mine, Picked, PickUp, Start, Woken
 from oncekey.durable.embedded.run import Run
 from oncekey.durable.embedded.running import drive
 from oncekey.durable.embedded.starting import Starting
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("oncekey")
 
 _THREADS = 32
+_AT_ONCE = 100
 
 
 class Runs:
@@ -64,39 +65,45 @@ class Runs:
 
     # -- beginning -----------------------------------------------------------------------
 
-    def has_room(self, definition: Definition) -> bool:
-        """Whether one more of these may run here now."""
-        if self.closing or self._count >= self._concurrency:
-            return False
+    def room_for(self, definition: Definition) -> int:
+        """How many more of these may run here now."""
+        room = 0 if self.closing else self._concurrency - self._count
         limit = definition.concurrency
-        return limit is None or self._running[definition.place] < limit
+        return room if limit is None else min(room, limit - self._running[definition.place])
+
+    def reserve(self, definition: Definition) -> bool:
+        """Keep a place for one that is about to be started, if there is room."""
+        if self.room_for(definition) <= 0:
+            return False
+        self._count += 1
+        self._running[definition.place] += 1
+        return True
+
+    def release(self, start: Start) -> None:
+        """The start was not made: its place is free again."""
+        execution = start.execution
+        if execution.status is Status.RUNNING:
+            self._free((execution.sort, execution.name))
 
     def launch(self, execution: Execution, definition: Definition) -> Run:
-        """Run an execution that is this process's."""
+        """Run an execution that is this process's, in the place that was kept for it."""
         run = Run(self, execution, definition)
         self._runs[run.id] = run
-        self._begin(run)
         run.main = self.loop.create_task(drive(run))
         run.tasks.add(run.main)
         return run
 
-    def start_of(
-        self, tenant: str, target: Callable[..., Any] | str, args: tuple[Any, ...], key: str | None
-    ) -> tuple[Definition, Start]:
+    def start_of(self, tenant: str, definition: Definition, body: bytes, key: str | None) -> Start:
         """The start of a child."""
-        definition, body = self.starting.packed(target, args)
-        return definition, self.starting.start(tenant, definition.place, body, key, self)
+        return self.starting.start(tenant, definition.place, body, key, self)
 
-    def spawned(self, start: Start, existing: Existing | None) -> None:
+    def spawned(self, start: Start) -> None:
         """A start has been made: run it if it is this process's."""
         execution = start.execution
-        if existing is not None:
-            return
+        if execution.due_at is not None:
+            self.timers.expect(execution.due_at)
         if execution.status is Status.RUNNING:
-            definition = self.definitions[execution.sort, execution.name]
-            if execution.due_at is not None:
-                self.timers.expect(execution.due_at)
-            self.launch(execution, definition)
+            self.launch(execution, self.definitions[execution.sort, execution.name])
         else:
             self.pick_up()
             self.watching.ring()
@@ -104,14 +111,9 @@ class Runs:
     def find(self, number: int) -> Run | None:
         return self._runs.get(number)
 
-    def _begin(self, run: Run) -> None:
-        run.lying = False
-        self._count += 1
-        self._running[run.definition.place] += 1
-
-    def _end(self, run: Run) -> None:
+    def _free(self, place: tuple[Sort, str]) -> None:
         self._count -= 1
-        self._running[run.definition.place] -= 1
+        self._running[place] -= 1
         if self._again:
             self.pick_up()
 
@@ -123,13 +125,15 @@ class Runs:
             return
         run.lying = True
         self._lying[run.id] = run
-        self._end(run)
+        self._free(run.definition.place)
         while len(self._lying) > self._resident:
             next(iter(self._lying.values())).close()
 
     def gets_up(self, run: Run) -> None:
         if self._lying.pop(run.id, None) is not None:
-            self._begin(run)
+            run.lying = False
+            self._count += 1
+            self._running[run.definition.place] += 1
 
     def woken(self, woken: Woken) -> None:
         """Something was settled for an execution, by this process."""
@@ -172,18 +176,36 @@ class Runs:
         try:
             while self._again and not self.closing:
                 self._again = False
-                known = self.definitions.values()
-                names = tuple(each.place for each in known if self.has_room(each))
-                room = self._concurrency - self._count
-                if not names or room <= 0:
+                await self._pick_up_unlimited()
+                for definition in self.definitions.values():
+                    if definition.concurrency is not None:
+                        await self._pick_up_some((definition,), self.room_for(definition))
+                if self._count >= self._concurrency:
+                    # Whatever ends looks again.
                     self._again = True
                     return
-                limit = min(room, 100)
-                picked = await self.asking.ask(PickUp(names, limit, self.asking.clock.now()))
-                self._take_all(picked)
-                self._again = self._again or len(picked) == limit
         finally:
             self._picking = None
+
+    async def _pick_up_unlimited(self) -> None:
+        known = tuple(each for each in self.definitions.values() if each.concurrency is None)
+        if known:
+            await self._pick_up_some(known, self.room_for(known[0]))
+
+    async def _pick_up_some(self, definitions: tuple[Definition, ...], room: int) -> None:
+        """At most as many as there is room for, which is kept for them meanwhile."""
+        limit = min(room, _AT_ONCE)
+        if limit <= 0:
+            self._again = self._again or self._count > 0
+            return
+        names = tuple(each.place for each in definitions)
+        self._count += limit
+        try:
+            picked = await self.asking.ask(PickUp(names, limit, self.asking.clock.now()))
+        finally:
+            self._count -= limit
+        self._take_all(picked)
+        self._again = self._again or len(picked) == limit
 
     async def find_lost(self) -> None:
         """Hand back what is this process's by the store, and is not here: the answer that gave it
@@ -203,8 +225,10 @@ class Runs:
                 self.gets_up(run)
                 run.take(each)
                 continue
-            run = self.launch(execution, self.definitions[execution.sort, execution.name])
-            run.take(each)
+            definition = self.definitions[execution.sort, execution.name]
+            self._count += 1
+            self._running[definition.place] += 1
+            self.launch(execution, definition).take(each)
 
     # -- ending --------------------------------------------------------------------------
 
@@ -227,7 +251,7 @@ class Runs:
         if self._runs.get(run.id) is run:
             del self._runs[run.id]
         if self._lying.pop(run.id, None) is None:
-            self._end(run)
+            self._free(run.definition.place)
 
     def cancelled(self, number: int) -> None:
         """It was ended from outside."""

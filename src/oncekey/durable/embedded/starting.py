@@ -11,7 +11,7 @@ from oncekey.core.work import Start
 from oncekey.durable.definition import Definition
 from oncekey.durable.embedded.asking import STARTS
 from oncekey.durable.engine import MAX_PAYLOAD
-from oncekey.durable.signature import pack_arguments
+from oncekey.durable.signature import pack_arguments, unpack_arguments
 from oncekey.durable.values import canonical, fingerprint_of
 
 if TYPE_CHECKING:
@@ -48,18 +48,15 @@ class Starting:
         *,
         frees_key: bool = False,
     ) -> Start:
-        """A start that has not been made yet; RUNNING when there is room for it here."""
-        if len(body) > MAX_PAYLOAD:
-            raise PayloadTooLarge(
-                f"the input of {place[1]} has {len(body)} bytes; {MAX_PAYLOAD} are allowed"
-            )
+        """A start that has not been made yet; RUNNING when there is room for it here, which is kept
+        until it is `spawned` or `release`d."""
         definition = self._definitions.get(place)
         number, now = self._asking.draw(), self._asking.clock.now()
-        here = definition is not None and runs.has_room(definition)
         insert = None
         if key is not None:
             fingerprint = fingerprint_of(str(int(place[0])), place[1], canonical(body))
             insert = self._asking.insert(tenant, STARTS, key, number, fingerprint=fingerprint)
+        here = definition is not None and runs.reserve(definition)
         timeout = None if definition is None else definition.timeout
         execution = Execution(
             number,
@@ -78,6 +75,16 @@ class Starting:
             None if timeout is None else now + round(timeout * 1000),
         )
         return Start(execution, insert)
+
+    def check(self, place: tuple[Sort, str], body: bytes) -> None:
+        """Raises for an input that is too large, or that the function does not take."""
+        if len(body) > MAX_PAYLOAD:
+            raise PayloadTooLarge(
+                f"the input of {place[1]} has {len(body)} bytes; {MAX_PAYLOAD} are allowed"
+            )
+        definition = self._definitions.get(place)
+        if definition is not None:
+            unpack_arguments(definition.signature, body)
 
     def renumbered(self, start: Start) -> Start:
         """The same under another number, when the first was another process's as well."""
