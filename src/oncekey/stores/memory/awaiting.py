@@ -72,8 +72,12 @@ class MemoryAwaiting:
             return None, None
         if promise.target == start.execution.id:
             return None, promise.target
+        return self._holder_of(start), None
+
+    def _holder_of(self, start: Start) -> Existing | None:
+        """What has the key of a start that was asked for before."""
         record = None if start.insert is None else self._kept.keys.at(start.insert.digest)
-        return (None if record is None else self._executions.existing(record)), None
+        return None if record is None else self._executions.existing(record)
 
     def _make(self, request: Await) -> Awaited | KeyTaken | Gone:
         promise, start = request.promise, request.start
@@ -139,16 +143,15 @@ class MemoryAwaiting:
         assert execution is not None
         entry = entry._replace(body=f'"{execution.public_id}"'.encode())
         self._kept.append(advance.id, (*advance.entries, entry))
-        return Spawned(entry, existing)
+        return Spawned(entry, existing, is_new=existing is None)
 
     def _spawned_before(self, request: Spawn, body: bytes) -> Spawned:
         advance, start, entry = request
         self._kept.append(advance.id, advance.entries)
-        existing = None
-        if body != f'"{start.execution.public_id}"'.encode() and start.insert is not None:
-            record = self._kept.keys.at(start.insert.digest)
-            existing = None if record is None else self._executions.existing(record)
-        return Spawned(entry._replace(body=body), existing)
+        entry = entry._replace(body=body)
+        if body == f'"{start.execution.public_id}"'.encode():
+            return Spawned(entry, is_new=True)
+        return Spawned(entry, self._holder_of(start))
 
 
 def _fits(existing: Existing, start: Start) -> bool:

@@ -52,13 +52,12 @@ class MemoryEvents:
         return Gone()
 
     def _match(self, request: Match) -> list[Woken]:
-        woken = []
-        for number in request.promises:
-            found = self._kept.find(Target(request.tenant, id=number))
-            if found is None or found.kind is not PromiseKind.EVENT:
-                continue
+        woken, told_by = [], event_id_of(request.event)
+        found = (self._kept.find(Target(request.tenant, id=number)) for number in request.promises)
+        fitting = [each for each in found if each and each.kind is PromiseKind.EVENT]
+        for promise in sorted(fitting, key=lambda each: (each.execution, each.id)):
             settled = self._kept.settle(
-                number, PromiseState.RESOLVED, request.body, event_id_of(request.event), request.now
+                promise.id, PromiseState.RESOLVED, request.body, told_by, request.now
             )
             if settled is not None and settled.woken is not None:
                 woken.append(settled.woken)

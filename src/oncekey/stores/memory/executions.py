@@ -15,6 +15,7 @@ from oncekey.core.work import (
     HandBack,
     Load,
     Lost,
+    Mine,
     Picked,
     PickUp,
     Start,
@@ -35,6 +36,7 @@ class MemoryExecutions:
             Advance: self._advance,
             PickUp: self._pick_up,
             HandBack: self._hand_back,
+            Mine: self._mine,
             Load: self._load,
         }
 
@@ -114,6 +116,10 @@ class MemoryExecutions:
                 kept.executions[number] = back
                 count += 1
         return count
+
+    def _mine(self, request: Mine) -> list[tuple[int, int]]:
+        held = sorted(self._kept.executions.items())
+        return [(number, e.fence) for number, e in held if e.status is Status.RUNNING]
 
     def _pick_up(self, request: PickUp) -> list[Picked]:
         """Oldest first. What is RUNNING is this process's own: there is no other that could die."""

@@ -191,8 +191,9 @@ class Kept:
         self.keys.settle(execution.id, outcome, now, now + ending.keep)
 
     def _tell_callers(self, target: int, now: int) -> tuple[Woken, ...]:
-        calls = sorted(n for n, promise in self.promises.items() if promise.target == target)
-        told = [self.tell(number, target, now) for number in calls]
+        calls = [promise for promise in self.promises.values() if promise.target == target]
+        calls.sort(key=lambda call: (call.execution, call.seq))
+        told = [self.tell(call.id, target, now) for call in calls]
         return tuple(each.woken for each in told if each is not None and each.woken is not None)
 
     def _change(self, execution: Execution, **fields: object) -> None:

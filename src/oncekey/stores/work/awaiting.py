@@ -12,19 +12,32 @@ from oncekey.core.execution import (
     execution_id_of,
 )
 from oncekey.core.ports import Gone
-from oncekey.core.work import Await, Awaited, Existing, Lost, Spawn, Spawned, Withdraw
+from oncekey.core.work import (
+    AddToken,
+    Advanced,
+    Await,
+    Awaited,
+    Existing,
+    KeyTaken,
+    Lost,
+    Spawn,
+    Spawned,
+    Start,
+    Withdraw,
+)
 from oncekey.stores.requests import Row, Setting, Step
 from oncekey.stores.work.claims import forget
 from oncekey.stores.work.executions import (
     Steps,
     append,
+    existing_at,
     hold,
     is_held,
     lie_down,
     start,
     withdraw,
 )
-from oncekey.stores.work.promises import deliver_parked, insert_promise, register, settle
+from oncekey.stores.work.promises import deliver_parked, insert_promise, register, settle, with_key
 from oncekey.stores.work.rows import entry_of_promise, promise_of
 
 
@@ -36,10 +49,12 @@ def wait_for(request: Await, setting: Setting) -> Steps:
     if not is_held(rows, advance):
         return Lost()
     known = yield "find_promise_at", {"execution": advance.id, "seq": promise.seq}
-    if promise.kind is PromiseKind.RETRY:
-        yield "forget_promise", {"id": known[0][0] if known else 0}
-    elif known:
-        return (yield from _again(request, promise_of(known[0])))
+    if known:
+        before = promise_of(known[0])
+        if PromiseKind.RETRY not in {before.kind, promise.kind}:
+            return (yield from _again(request, before))
+        # Whatever comes to the position replaces the wait for another attempt.
+        yield "forget_promise", {"id": before.id}
     taken = yield from register(promise, request.insert, forked_from=rows[0][3])
     if taken is not None:
         return taken
@@ -49,13 +64,27 @@ def wait_for(request: Await, setting: Setting) -> Steps:
 def _again(request: Await, promise: Promise) -> Generator[Step, list[Row], Awaited]:
     """The position has its promise: the commit that made it was not heard of, or is replayed."""
     yield from append(request.advance.id, request.advance.entries)
+    if request.token is not None:
+        yield "add_token", {"digest": request.token, "promise": promise.id}
+    child, started = None, None
+    if request.start is not None and promise.target == request.start.execution.id:
+        started = promise.target
+    elif request.start is not None:
+        child = yield from _holder_of(request.start)
     if promise.state is not PromiseState.PENDING:
-        return Awaited(promise, entry_of_promise(promise))
-    return Awaited(promise, waits=(yield from _lie_down(request)))
+        return Awaited(promise, entry_of_promise(promise), False, child, started)
+    return Awaited(promise, None, (yield from _lie_down(request)), child, started)
+
+
+def _holder_of(start: Start) -> Generator[Step, list[Row], Existing | None]:
+    """What has the key of a start that was asked for before."""
+    if start.insert is None:
+        return None
+    return (yield from existing_at(start.insert.digest))
 
 
 def _make(request: Await, setting: Setting) -> Steps:
-    promise, child, started = request.promise, None, None
+    promise, child, started = with_key(request.promise, request.insert), None, None
     if request.start is not None:
         answer = yield from start(request.start, setting)
         if isinstance(answer, Gone):
@@ -79,11 +108,17 @@ def _make(request: Await, setting: Setting) -> Steps:
 
 
 def _undo(request: Await, started: int | None, setting: Setting) -> Steps:
-    """The promise's number is another's: nothing was made."""
+    """The promise's number is another's, or its name is: nothing was made."""
     if request.insert is not None:
         yield from forget(request.insert.id)
     if started is not None:
         yield from withdraw(Withdraw(started), setting)
+    promise = request.promise
+    if promise.kind is PromiseKind.PROMISE:
+        values = {"execution": promise.execution, "name": promise.name}
+        named = yield "find_promise_by_name", values
+        if named:
+            return KeyTaken(promise_of(named[0]))
     return Gone()
 
 
@@ -114,6 +149,15 @@ def _lie_down(request: Await) -> Generator[Step, list[Row], bool]:
     return (yield from lie_down(request.advance))
 
 
+def add_token(request: AddToken, setting: Setting) -> Steps:
+    rows = yield from hold(request, setting)
+    if not is_held(rows, request):
+        return Lost()
+    values = {"digest": request.token, "execution": request.id, "seq": request.seq}
+    yield "add_token_at", values
+    return Advanced()
+
+
 def spawn(request: Spawn, setting: Setting) -> Steps:
     advance, entry = request.advance, request.entry
     rows = yield from hold(advance, setting)
@@ -121,7 +165,7 @@ def spawn(request: Spawn, setting: Setting) -> Steps:
         return Lost()
     done = yield "entry_at", {"execution": advance.id, "seq": entry.seq}
     if done:
-        return Spawned(entry._replace(body=bytes(done[0][0])))
+        return (yield from _spawned_before(request, bytes(done[0][0])))
     answer = yield from start(request.start, setting)
     if isinstance(answer, Gone):
         return answer
@@ -132,7 +176,16 @@ def spawn(request: Spawn, setting: Setting) -> Steps:
     assert execution is not None
     entry = entry._replace(body=f'"{execution.public_id}"'.encode())
     yield from append(advance.id, (*advance.entries, entry))
-    return Spawned(entry, existing)
+    return Spawned(entry, existing, is_new=existing is None)
+
+
+def _spawned_before(request: Spawn, body: bytes) -> Generator[Step, list[Row], Spawned]:
+    """It is journaled: the commit was not heard of."""
+    yield from append(request.advance.id, request.advance.entries)
+    entry = request.entry._replace(body=body)
+    if body == f'"{request.start.execution.public_id}"'.encode():
+        return Spawned(entry, is_new=True)
+    return Spawned(entry, (yield from _holder_of(request.start)))
 
 
 def _fits(existing: Existing, request: Spawn) -> bool:

@@ -17,6 +17,7 @@ from oncekey.core.execution import (
 from oncekey.core.model import Record
 from oncekey.core.ports import Gone
 from oncekey.core.work import (
+    AddToken,
     Advance,
     Advanced,
     Ending,
@@ -33,7 +34,7 @@ from oncekey.core.work import (
     Woken,
 )
 from oncekey.stores.requests import NOBODY, Row, Setting, Step
-from oncekey.stores.rows import OWNER_NAME
+from oncekey.stores.rows import OWNER_NAME, record_of
 from oncekey.stores.work.claims import claim, forget
 from oncekey.stores.work.promises import settle
 from oncekey.stores.work.rows import entry_of, execution_of, promise_of
@@ -52,26 +53,49 @@ def start(request: Start, setting: Setting) -> Steps:
         if taken is not None:
             return (yield from existing(taken))
     owner = setting.owner if execution.status is Status.RUNNING else NOBODY
-    made = yield "make_execution", values_of(execution, owner, keyed=insert is not None)
-    if not made:
-        rows = yield "find_execution", {"id": execution.id, "tenant": execution.tenant}
-        ours = bool(rows) and rows[0][:4] == (
-            execution.id,
-            execution.tenant,
-            execution.sort,
-            execution.name,
-        )
-        if not ours or rows[0][8] != execution.created_at:
-            if insert is not None:
-                yield from forget(insert.id)
-            return Gone()
+    if not (yield "make_execution", values_of(execution, owner, keyed=insert is not None)):
+        return (yield from _made_before(request, owner))
     return Started(owner)
+
+
+def _made_before(request: Start, owner: int) -> Steps:
+    """The number is in use: by this very start, whose commit nobody heard of, or by another."""
+    execution, insert = request
+    rows = yield "find_execution", {"id": execution.id, "tenant": None}
+    made = execution_of(rows[0]) if rows else None
+    if made is not None and _is_same(made, execution, owner):
+        return Started(owner)
+    if insert is not None:
+        if made is not None and made.key == insert.operation.ref.key:
+            return (yield from existing_at(insert.digest)) or Gone()
+        yield from forget(insert.id)
+    return Gone()
+
+
+def _is_same(made: Execution, asked: Execution, owner: int) -> bool:
+    """Whether what is there is what was asked for, and is still the asker's to run: another process
+    may draw the number in the same millisecond, even for the same key."""
+    same = (made.tenant, made.sort, made.name, made.input, made.created_at) == (
+        asked.tenant,
+        asked.sort,
+        asked.name,
+        asked.input,
+        asked.created_at,
+    )
+    if asked.status is not Status.RUNNING:
+        return same
+    return same and (made.status, made.owner, made.fence) == (Status.RUNNING, owner, asked.fence)
 
 
 def existing(record: Record) -> Generator[Step, list[Row], Existing]:
     """What a key that is taken stands for."""
     rows = yield "find_execution", {"id": record.id, "tenant": None}
     return Existing(record, execution_of(rows[0]) if rows else None)
+
+
+def existing_at(digest: bytes) -> Generator[Step, list[Row], Existing | None]:
+    rows = yield "find", {"digest": digest}
+    return (yield from existing(record_of(rows[0]))) if rows else None
 
 
 def withdraw(request: Withdraw, setting: Setting) -> Steps:
@@ -97,7 +121,7 @@ def advance(request: Advance, setting: Setting) -> Steps:
     return Advanced()
 
 
-def hold(request: Advance, setting: Setting) -> Generator[Step, list[Row], list[Row]]:
+def hold(request: Advance | AddToken, setting: Setting) -> Generator[Step, list[Row], list[Row]]:
     """Lock the execution. One that lay down is got up again by a run that goes on all the same."""
     rows = yield "lock_execution", {"id": request.id}
     if rows and tuple(rows[0][:2]) == (Status.WAITING, request.fence):
@@ -106,7 +130,7 @@ def hold(request: Advance, setting: Setting) -> Generator[Step, list[Row], list[
     return rows
 
 
-def is_held(rows: list[Row], request: Advance) -> bool:
+def is_held(rows: list[Row], request: Advance | AddToken) -> bool:
     """Whether the run is still the one that has the execution."""
     return bool(rows) and tuple(rows[0][:2]) == (Status.RUNNING, request.fence)
 
@@ -220,7 +244,7 @@ def pick_up(request: PickUp, setting: Setting) -> Steps:
         "only": request.only,
     }
     numbers = [row[0] for row in (yield "pick_up", values)]
-    return (yield from _read_all(numbers))
+    return (yield from _read_all(sorted(numbers)))
 
 
 def mine(request: Mine, setting: Setting) -> Steps:

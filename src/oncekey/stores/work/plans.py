@@ -28,7 +28,7 @@ PLANS: dict[type, Callable[[Any, Setting], Steps]] = {
     work.Await: awaiting.wait_for,
     work.Spawn: awaiting.spawn,
     work.Make: promises.make,
-    work.AddToken: promises.add_token,
+    work.AddToken: awaiting.add_token,
     work.Resolve: promises.resolve,
     work.Match: promises.match,
     work.Publish: events.publish,

@@ -6,16 +6,13 @@ from collections.abc import Generator
 from typing import Any
 
 from oncekey.core.execution import Promise, PromiseKind, PromiseState, Status
-from oncekey.core.model import NO_FINGERPRINT, Record
+from oncekey.core.model import Record
 from oncekey.core.ports import Gone, Insert
 from oncekey.core.work import (
-    AddToken,
-    Advanced,
     AlreadySettled,
     Awaited,
     KeyExpired,
     KeyTaken,
-    Lost,
     Make,
     Match,
     Park,
@@ -47,8 +44,16 @@ def make(request: Make, setting: Setting) -> Steps:
         return (yield from _again_or_gone(request))
     if token is not None:
         yield "add_token", {"digest": token, "promise": promise.id}
+    promise = with_key(promise, insert)
     settled = yield from deliver_parked(promise, insert)
     return Awaited(settled.promise if settled else promise)
+
+
+def with_key(promise: Promise, insert: Insert | None) -> Promise:
+    """The promise as it is read."""
+    if insert is None:
+        return promise
+    return promise._replace(key=insert.operation.ref.key, key_expires_at=insert.expires_at)
 
 
 def _again_or_gone(request: Make) -> Steps:
@@ -108,15 +113,6 @@ def deliver_parked(
                 )
             )
     return None
-
-
-def add_token(request: AddToken, setting: Setting) -> Steps:
-    rows = yield "lock_execution", {"id": request.id}
-    if not rows or tuple(rows[0][:2]) != (Status.RUNNING, request.fence):
-        return Lost()
-    values = {"digest": request.token, "execution": request.id, "seq": request.seq}
-    yield "add_token_at", values
-    return Advanced()
 
 
 # -- settling ----------------------------------------------------------------------------------
@@ -327,7 +323,7 @@ def _values_of(promise: Promise, *, keyed: bool) -> dict[str, Any]:
         "created_at": promise.created_at,
         "execution": promise.execution,
         "seq": promise.seq,
-        "fingerprint": promise.fingerprint or NO_FINGERPRINT,
+        "fingerprint": promise.fingerprint,
         "keyed": int(keyed),
         "due_at": promise.due_at,
         "topic": promise.topic,
