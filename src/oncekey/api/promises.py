@@ -305,7 +305,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "See a promise, and wait until it is settled",
         {OK: Reply("As it is now.", "Promise")},
         query=(WAIT,),
-        problems=("not-found",),
+        problems=("not-found", "idempotency-key-invalid"),
     ),
     Endpoint(
         "POST",
