@@ -1,0 +1,22 @@
+"""Processes that run durable work, on every kind of store."""
+
+import pytest
+
+from tests.fixtures.stores import Place
+from tests.fixtures.work import Worker
+
+
+@pytest.fixture
+def worker(place: Place) -> Worker:
+    return Worker(place.open())
+
+
+@pytest.fixture
+def first(shared: Place) -> Worker:
+    return Worker(shared.open())
+
+
+@pytest.fixture
+def second(shared: Place) -> Worker:
+    """Another process on the database of the first."""
+    return Worker(shared.open())
