@@ -200,10 +200,12 @@ class Runs:
             return
         names = tuple(each.place for each in definitions)
         self._count += limit
+        self._running[names[0]] += limit
         try:
             picked = await self.asking.ask(PickUp(names, limit, self.asking.clock.now()))
         finally:
             self._count -= limit
+            self._running[names[0]] -= limit
         self._take_all(picked)
         self._again = self._again or len(picked) == limit
 
