@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import re
 from typing import Any, NamedTuple
 
 from starlette.routing import Match, Route
 
 from oncekey.api.endpoint import Call, Endpoint, Receive
 from oncekey.api.patience import Patience
-from oncekey.api.requests import body_of, key_in, query_of, read_body
+from oncekey.api.requests import UNPRINTABLE, body_of, key_in, query_of, read_body
 from oncekey.api.table import ENDPOINTS
 from oncekey.core.callers import Caller, Callers
 from oncekey.core.errors import NotFound, OnceKeyError
@@ -25,8 +24,6 @@ from oncekey.wire.problem import Response, problem, problem_of
 
 log = logging.getLogger("oncekey")
 
-# No key, name or id holds any of these, and a pattern must not be led astray by them.
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _ADMITTED = "oncekey.admitted"
 
 
@@ -108,7 +105,7 @@ class Api:
         return None if secret is None else await self._callers.identify(secret)
 
     def _find(self, scope: Scope) -> tuple[Endpoint, dict[str, str]] | None:
-        if _UNPRINTABLE.search(scope["path"]):
+        if UNPRINTABLE.search(scope["path"]):
             return None
         for route, endpoint in self._routes:
             fit, found = route.matches(scope)
@@ -124,7 +121,7 @@ class Api:
             for method in route.methods or ()
             if route.matches(scope)[0] is Match.PARTIAL
         }
-        if not allowed or _UNPRINTABLE.search(scope["path"]):
+        if not allowed or UNPRINTABLE.search(scope["path"]):
             return problem("not-found")
         refusal = problem("method-not-allowed")
         allow = (b"allow", ", ".join(sorted(allowed)).encode())

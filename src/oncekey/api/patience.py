@@ -24,11 +24,16 @@ class Patience:
         self._over.set()
 
     async def wait(
-        self, waiting: Coroutine[Any, Any, T], receive: Callable[[], Awaitable[Message]]
+        self,
+        waiting: Coroutine[Any, Any, T],
+        receive: Callable[[], Awaitable[Message]] | None = None,
     ) -> T | None:
-        """What `waiting` answers; None when the client is gone before, or the server goes."""
+        """What `waiting` answers; None when the server goes before, or the client is gone, as
+        `receive` tells where a call is not cancelled for that."""
         task = asyncio.ensure_future(waiting)
-        ends = [asyncio.ensure_future(_gone(receive)), asyncio.ensure_future(self._over.wait())]
+        ends: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._over.wait())]
+        if receive is not None:
+            ends.append(asyncio.ensure_future(_gone(receive)))
         self.waiting += 1
         try:
             await asyncio.wait([task, *ends], return_when=asyncio.FIRST_COMPLETED)

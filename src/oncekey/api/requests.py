@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from enum import IntEnum
@@ -36,6 +37,9 @@ BEFORE = Parameter("before", "The `next_before` of the page above.", {"type": "s
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 Word = TypeVar("Word", bound=IntEnum)
+
+# No key, name or id holds any of these, and neither a pattern nor a store must meet them.
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 _decode = msgspec.json.Decoder().decode
 
@@ -95,6 +99,8 @@ def query_of(text: bytes, allowed: Iterable[Parameter]) -> dict[str, str]:
     except ValueError:
         raise InvalidInput("the query cannot be read; percent-encode it as UTF-8") from None
     query = dict(pairs)
+    if any(UNPRINTABLE.search(value) for value in query.values()):
+        raise InvalidInput("a query parameter holds a control character")
     check_names("query parameter", query, [each.name for each in allowed])
     if len(query) < len(pairs):
         raise InvalidInput("a query parameter is given twice; send it once")

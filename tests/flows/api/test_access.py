@@ -140,3 +140,10 @@ async def test_no_secret_is_ever_logged(site: ApiSite, caplog: pytest.LogCapture
 
     assert str(client.secret) not in caplog.text
     assert made["token"] not in caplog.text
+
+
+@pytest.mark.parametrize("path", ["workflows?name=a%00b", "tasks?name=%00", "events?key=a%00b"])
+async def test_what_no_store_can_hold_is_refused(acme: Client, path: str) -> None:
+    answer = await acme.see(path)
+    assert answer.status_code == 400
+    assert "control character" in answer.json()["detail"]

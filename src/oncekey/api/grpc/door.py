@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar
 from google.protobuf.message import Message
 from grpc.aio import ServicerContext
 
-from oncekey.api.grpc.patience import Patience
 from oncekey.api.grpc.statuses import Refusal, fault, refusal_of, unauthenticated
+from oncekey.api.patience import Patience
 from oncekey.core.callers import Caller, Callers
 from oncekey.core.errors import InvalidInput, KeyInvalid, NotFound, OnceKeyError
 from oncekey.core.key import parse_key

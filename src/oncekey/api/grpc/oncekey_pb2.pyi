@@ -576,7 +576,7 @@ class Promise(_message.Message):
     value_json: _builtins.bytes
     """When it is resolved."""
     error_json: _builtins.bytes
-    """When it is rejected: an object with `code` and `message`."""
+    """When it is rejected: an object with `code`, `message`, and as `data` what it was rejected with."""
     resolved_by: _builtins.str
     """The request key, event or execution that settled it."""
     workflow_id: _builtins.str
@@ -689,7 +689,7 @@ class RejectRequest(_message.Message):
     id: _builtins.str
     key: _builtins.str
     error_json: _builtins.bytes
-    """A text, or an object with `code` and `message`."""
+    """Any JSON; a text, or the `message` of an object, is what the workflow fails with."""
     request_key: _builtins.str
     park: _builtins.bool
     @_builtins.property

@@ -6,13 +6,13 @@ from typing import Literal
 
 from oncekey.api.grpc import oncekey_pb2 as pb
 from oncekey.api.grpc.creating import Creating
+from oncekey.api.grpc.deadline import bounded
 from oncekey.api.grpc.door import Call, Door, answered
 from oncekey.api.grpc.messages import promise_message, settle_message
 from oncekey.api.grpc.oncekey_pb2_grpc import PromisesServicer
-from oncekey.api.grpc.patience import bounded
 from oncekey.api.grpc.requests import address_in, json_in, seconds_in, wait_in
 from oncekey.core.errors import InvalidInput
-from oncekey.core.execution import PromiseState
+from oncekey.core.execution import Promise, PromiseState
 from oncekey.core.ledger import Ledger
 from oncekey.durable.address import Address, ByName, ByToken
 from oncekey.durable.engine import PARK_TTL, Engine
@@ -38,13 +38,13 @@ class Promises(PromisesServicer):
     @answered
     async def Get(self, request: pb.GetPromiseRequest, call: Call) -> pb.Promise:
         address, asked = address_in(request), wait_in(request)
-        if not asked:
-            return promise_message(await self._engine.promise(call.tenant, address))
-        seconds = bounded(asked, call.seconds_left)
-        promise = await self.door.patience.wait(
-            self._engine.wait_promise(call.tenant, address, seconds),
-            lambda: self._engine.promise(call.tenant, address),
-        )
+        promise: Promise | None = None
+        if asked:
+            seconds = bounded(asked, call.seconds_left)
+            waiting = self._engine.wait_promise(call.tenant, address, seconds)
+            promise = await self.door.patience.wait(waiting)
+        if promise is None:
+            promise = await self._engine.promise(call.tenant, address)
         return promise_message(promise)
 
     @answered

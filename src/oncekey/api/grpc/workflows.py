@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from oncekey.api.grpc import oncekey_pb2 as pb
+from oncekey.api.grpc.deadline import bounded
 from oncekey.api.grpc.door import Call, Door, answered
 from oncekey.api.grpc.messages import control_message, entry_message, execution_message, fitting
 from oncekey.api.grpc.oncekey_pb2_grpc import WorkflowsServicer
-from oncekey.api.grpc.patience import bounded
 from oncekey.api.grpc.requests import json_in, page_size_in, wait_in, word_in
 from oncekey.core.errors import InvalidInput
-from oncekey.core.execution import Sort, Status, execution_number_of
+from oncekey.core.execution import Execution, Sort, Status, execution_number_of
 from oncekey.core.work import Action, ListExecutions
 from oncekey.durable.engine import Engine, OnFailed
 
@@ -29,14 +29,14 @@ class Workflows(WorkflowsServicer):
 
     @answered
     async def Get(self, request: pb.GetExecutionRequest, call: Call) -> pb.Execution:
+        execution: Execution | None = None
         asked = wait_in(request)
-        if not asked:
-            return execution_message(await self._engine.execution(call.tenant, request.id))
-        seconds = bounded(asked, call.seconds_left)
-        execution = await self.door.patience.wait(
-            self._engine.wait(call.tenant, request.id, seconds),
-            lambda: self._engine.execution(call.tenant, request.id),
-        )
+        if asked:
+            seconds = bounded(asked, call.seconds_left)
+            waiting = self._engine.wait(call.tenant, request.id, seconds)
+            execution = await self.door.patience.wait(waiting)
+        if execution is None:
+            execution = await self._engine.execution(call.tenant, request.id)
         return execution_message(execution)
 
     @answered
