@@ -38,6 +38,8 @@ class ParkedResolution(NamedTuple):
     body: bytes
     settled_by: str | None
     expires_at: int
+    request: int | None
+    """The claim of the request's own key."""
 
 
 class KeptControl(NamedTuple):

@@ -52,6 +52,12 @@ class Keys:
                 record._replace(completed_at=now, expires_at=expires_at, outcome=outcome)
             )
 
+    def link(self, number: int | None, promise: str) -> None:
+        """The record of a request that was parked says which promise it was for in the end."""
+        record = None if number is None else self.of(number)
+        if record is not None:
+            self._claims.put(record._replace(link=Link("promise", promise)))
+
     def forget_promises(self, now: int, limit: int) -> int:
         """Keys of promises end with their time, whatever became of the promise."""
         past = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from oncekey.core.execution import Promise, PromiseKind, PromiseState
+from oncekey.core.execution import Promise, PromiseKind, PromiseState, promise_place_of
 from oncekey.core.model import Link, Record
 from oncekey.core.ports import Gone, Insert
 from oncekey.core.work import (
@@ -14,12 +14,12 @@ from oncekey.core.work import (
     KeyExpired,
     KeyTaken,
     Make,
-    Park,
     Parked,
     RequestKeyReused,
     Resolution,
     Resolve,
     Settled,
+    Target,
 )
 from oncekey.stores.memory.kept import Kept, ParkedResolution
 
@@ -90,7 +90,8 @@ class MemoryPromises:
         parked = None if insert is None else self._kept.parked.pop(insert.digest, None)
         if insert is None or parked is None or parked.expires_at <= insert.created_at:
             return None
-        state, body, settled_by, _ = parked
+        state, body, settled_by, _, request = parked
+        self._kept.keys.link(request, promise.public_id)
         return self._kept.settle(promise.id, state, body, settled_by, insert.created_at)
 
     # -- settling ------------------------------------------------------------------------
@@ -99,43 +100,66 @@ class MemoryPromises:
         promise = self._kept.find(request.target)
         if promise is None or promise.kind is not PromiseKind.PROMISE:
             return self._park(request)
-        before = self._kept.keys.used(request.insert)
-        if before is not None:
-            return _seen(before, promise)
-        expires_at = promise.key_expires_at
-        by_key = request.target.digest is not None
-        if by_key and expires_at is not None and expires_at <= request.now:
+        insert = _named(request)
+        before = self._kept.keys.used(insert)
+        if before is not None and not _is_for(before, promise):
+            return RequestKeyReused()
+        if before is not None and promise.state is not PromiseState.PENDING:
+            return AlreadySettled(promise, again=_is_by(promise, insert), key_new=False)
+        if _key_has_expired(request, promise):
             return KeyExpired(promise)
-        if request.insert is not None:
-            gone = self._kept.keys.spend(request.insert, Link("promise", promise.public_id))
+        if before is not None:
+            # It was parked, and its time was over before there was a promise.
+            self._kept.keys.link(before.id, promise.public_id)
+        elif insert is not None:
+            gone = self._kept.keys.spend(insert, Link("promise", promise.public_id))
             if isinstance(gone, Gone):
                 return gone
         settled = self._kept.settle(
             promise.id, request.state, request.body, request.settled_by, request.now
         )
-        if settled is not None:
-            return settled
-        return AlreadySettled(promise, again=_is_by(promise, request.insert))
+        return settled or AlreadySettled(promise, again=_is_by(promise, insert))
 
-    def _park(self, request: Resolve) -> Parked | RequestKeyReused | Gone | None:
+    def _park(self, request: Resolve) -> Resolution | Gone:
         """No promise has the key: keep the resolution for the one that will. The first counts."""
-        park, insert = request.park, request.insert
+        park, insert, taken = request.park, _named(request), None
         if park is None:
             return None
         if insert is not None:
-            taken = self._kept.keys.spend(_for_parking(insert, park))
+            taken = self._kept.keys.spend(insert)
             if isinstance(taken, Gone):
                 return taken
             if taken is not None and taken.request_id != f"key:{park.key}":
                 return RequestKeyReused()
-            if taken is not None:
-                return Parked(taken.expires_at, again=True)
+            if taken is not None and taken.link is not None:
+                return self._delivered(taken, request.target.tenant)
         early = self._kept.parked.get(park.digest)
-        if early is None or early.expires_at <= request.now:
-            self._kept.parked[park.digest] = ParkedResolution(
-                request.state, request.body, request.settled_by, park.expires_at
-            )
+        if early is not None and early.expires_at > request.now:
+            return Parked(early.expires_at, again=taken is not None)
+        claimed = taken or insert
+        self._kept.parked[park.digest] = ParkedResolution(
+            request.state,
+            request.body,
+            request.settled_by,
+            park.expires_at,
+            None if claimed is None else claimed.id,
+        )
         return Parked(park.expires_at)
+
+    def _delivered(self, record: Record, tenant: str) -> AlreadySettled | Parked:
+        """The request was carried out for a promise that has the key no more."""
+        assert record.link is not None
+        place = promise_place_of(record.link.id)
+        promise = None if place is None else self._kept.find(Target(tenant, *place))
+        if promise is None:
+            return Parked(record.expires_at, again=True)
+        again = promise.settled_by == record.ref.key
+        return AlreadySettled(promise, again=again, key_new=False)
+
+
+def _key_has_expired(request: Resolve, promise: Promise) -> bool:
+    by_key, expires_at = request.target.digest is not None, promise.key_expires_at
+    return by_key and expires_at is not None and expires_at <= request.now
 
 
 def _gives_way(holder: Promise, forked_from: int | None) -> bool:
@@ -145,23 +169,21 @@ def _gives_way(holder: Promise, forked_from: int | None) -> bool:
     return holder.state in _LOST or (again and holder.state is not PromiseState.PENDING)
 
 
-def _seen(record: Record, promise: Promise) -> AlreadySettled | Parked | RequestKeyReused:
-    """The request key was used before; by a request for this promise, or for another?"""
-    used_for = record.request_id if record.link is None else record.link.id
-    if used_for not in {promise.public_id, f"key:{promise.key}"}:
-        return RequestKeyReused()
-    if promise.state is PromiseState.PENDING:
-        # It was parked, and delivered to a promise that had the key before this one.
-        return Parked(record.expires_at, again=True)
-    again = promise.settled_by == record.ref.key
-    return AlreadySettled(promise, again=again, key_new=False)
+def _is_for(record: Record, promise: Promise) -> bool:
+    """Whether a request key that was used before was used for this promise."""
+    if record.link is not None:
+        return record.link.id == promise.public_id
+    return promise.key is not None and record.request_id == f"key:{promise.key}"
 
 
 def _is_by(promise: Promise, insert: Insert | None) -> bool:
     return insert is not None and promise.settled_by == insert.operation.ref.key
 
 
-def _for_parking(insert: Insert, park: Park) -> Insert:
-    """The record of a request that was parked says for which key, and is kept as long."""
-    operation = insert.operation._replace(request_id=f"key:{park.key}")
-    return insert._replace(operation=operation, expires_at=park.expires_at)
+def _named(request: Resolve) -> Insert | None:
+    """The record of a request that may be parked says for which key, so that it is known again
+    when nothing has the key any more."""
+    insert, park = request.insert, request.park
+    if insert is None or park is None:
+        return insert
+    return insert._replace(operation=insert.operation._replace(request_id=f"key:{park.key}"))

@@ -131,6 +131,9 @@ UPDATE oncekey_executions SET status = 1, owner = %(owner)s, fence = fence + 1
 WHERE id IN (SELECT id FROM free)
 RETURNING id
 
+-- name: running_of
+SELECT id, fence FROM oncekey_executions WHERE status < 2 AND status = 1 AND owner = %(owner)s
+
 -- name: resume_execution
 UPDATE oncekey_executions SET status = 0, owner = 0, result = NULL WHERE id = %(id)s
 RETURNING sort
@@ -248,19 +251,29 @@ LIMIT %(limit)s
 
 -- name: park
 -- The first to come is the one that counts.
-INSERT INTO oncekey_parked (digest, tenant, key, state, body, settled_by, created_at, expires_at)
+INSERT INTO oncekey_parked (
+    digest, tenant, key, state, body, settled_by, created_at, expires_at, request
+)
 VALUES (
     %(digest)s, %(tenant)s, %(key)s, %(state)s, %(body)s, %(settled_by)s, %(created_at)s,
-    %(expires_at)s
+    %(expires_at)s, %(request)s
 )
 ON CONFLICT DO NOTHING
+RETURNING expires_at
+
+-- name: find_parked
+SELECT expires_at FROM oncekey_parked WHERE digest = %(digest)s
 
 -- name: forget_parked_if_past
 DELETE FROM oncekey_parked WHERE digest = %(digest)s AND expires_at <= %(now)s
 
 -- name: take_parked
 DELETE FROM oncekey_parked WHERE digest = %(digest)s
-RETURNING state, body, settled_by, expires_at
+RETURNING state, body, settled_by, expires_at, request
+
+-- name: link_request
+-- Which promise a request was carried out for, when that was not known as it came.
+UPDATE oncekey_claims SET promise_id = %(promise_id)s WHERE id = %(id)s AND owner = -2
 
 -- name: make_event
 INSERT INTO oncekey_events (

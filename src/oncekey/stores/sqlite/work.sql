@@ -219,16 +219,28 @@ LIMIT :limit
 
 -- name: park
 -- The first to come is the one that counts.
-INSERT INTO oncekey_parked (digest, tenant, key, state, body, settled_by, created_at, expires_at)
-VALUES (:digest, :tenant, :key, :state, :body, :settled_by, :created_at, :expires_at)
+INSERT INTO oncekey_parked (
+    digest, tenant, key, state, body, settled_by, created_at, expires_at, request
+)
+VALUES (
+    :digest, :tenant, :key, :state, :body, :settled_by, :created_at, :expires_at, :request
+)
 ON CONFLICT DO NOTHING
+RETURNING expires_at
+
+-- name: find_parked
+SELECT expires_at FROM oncekey_parked WHERE digest = :digest
 
 -- name: forget_parked_if_past
 DELETE FROM oncekey_parked WHERE digest = :digest AND expires_at <= :now
 
 -- name: take_parked
 DELETE FROM oncekey_parked WHERE digest = :digest
-RETURNING state, body, settled_by, expires_at
+RETURNING state, body, settled_by, expires_at, request
+
+-- name: link_request
+-- Which promise a request was carried out for, when that was not known as it came.
+UPDATE oncekey_claims SET promise_id = :promise_id WHERE id = :id AND owner = -2
 
 -- name: make_event
 INSERT INTO oncekey_events (

@@ -40,6 +40,15 @@ def claim(
     return None
 
 
+def holder_of(insert: Insert) -> Generator[Step, list[Row], Record | None]:
+    """Who has the key, without claiming it."""
+    rows = yield "find", {"digest": insert.digest}
+    record = record_of(rows[0]) if rows else None
+    if record is None or record.id == insert.id or is_past(record, insert.created_at):
+        return None
+    return record
+
+
 def is_past(record: Record, now: int) -> bool:
     """Whether the key can be used anew. What still runs under a key has it however long."""
     running = record.outcome is None and record.link is not None and record.link.kind != "promise"

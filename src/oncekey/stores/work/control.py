@@ -29,12 +29,13 @@ def control(request: Control, setting: Setting) -> Steps:
     # One key may be used for two executions at once; whoever comes second is to see the first.
     yield "lock_key", {"digest": _digest_of(request)}
     rows = yield "lock_execution", {"id": request.execution}
-    if not rows or rows[0][2] != request.tenant:
-        return Controlled("unknown")
     values = {"tenant": request.tenant, "request_key": request.request_key}
+    # The answer to a key is kept longer than some executions are.
     seen = yield "find_control", values
     if seen:
         return _seen(request, seen[0])
+    if not rows or rows[0][2] != request.tenant:
+        return Controlled("unknown")
     try:
         number, answer, ended = yield from _EFFECTS[request.action](request, Status(rows[0][0]))
     except _Taken:

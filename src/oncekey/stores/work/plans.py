@@ -14,6 +14,7 @@ from oncekey.stores.work import (
     executions,
     promises,
     reads,
+    resolving,
     tidying,
 )
 
@@ -29,7 +30,7 @@ PLANS: dict[type, Callable[[Any, Setting], Steps]] = {
     work.Spawn: awaiting.spawn,
     work.Make: promises.make,
     work.AddToken: awaiting.add_token,
-    work.Resolve: promises.resolve,
+    work.Resolve: resolving.resolve,
     work.Match: promises.match,
     work.Publish: events.publish,
     work.Matched: events.matched,

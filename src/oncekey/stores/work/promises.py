@@ -1,4 +1,4 @@
-"""Promises as steps of named SQL: made, settled by whoever may, parked when they are early."""
+"""Promises as steps of named SQL: made, found, settled."""
 
 from __future__ import annotations
 
@@ -9,16 +9,10 @@ from oncekey.core.execution import Promise, PromiseKind, PromiseState, Status
 from oncekey.core.model import Record
 from oncekey.core.ports import Gone, Insert
 from oncekey.core.work import (
-    AlreadySettled,
     Awaited,
-    KeyExpired,
     KeyTaken,
     Make,
     Match,
-    Park,
-    Parked,
-    RequestKeyReused,
-    Resolve,
     Settled,
     Target,
     Woken,
@@ -105,14 +99,21 @@ def deliver_parked(
     if insert is None:
         return None
     rows = yield "take_parked", {"digest": insert.digest}
-    for state, body, settled_by, expires_at in rows:
+    for state, body, settled_by, expires_at, number in rows:
         if expires_at > insert.created_at:
+            yield from link_request(number, promise)
             return (
                 yield from settle(
                     promise, PromiseState(state), bytes(body), settled_by, insert.created_at
                 )
             )
     return None
+
+
+def link_request(request: int | None, promise: Promise) -> Generator[Step, list[Row], None]:
+    """The record of a request that was parked says which promise it was for in the end."""
+    if request is not None:
+        yield "link_request", {"id": request, "promise_id": promise.public_id}
 
 
 # -- settling ----------------------------------------------------------------------------------
@@ -157,129 +158,13 @@ def settle(
     return Settled(settled, Woken(promise.execution, ready, entry, promise.id))
 
 
-def resolve(request: Resolve, setting: Setting) -> Steps:
-    promise = yield from _find_or_lock_key(request)
-    if promise is None:
-        return (yield from _park(request))
-    if promise.execution is not None:
-        yield "lock_execution", {"id": promise.execution}
-    else:
-        yield "lock_promise", {"id": promise.id}
-    promise = yield from find(Target(promise.tenant, id=promise.id))
-    if promise is None:
-        return Gone()
-    if _key_has_expired(request, promise):
-        return KeyExpired(promise)
-    if request.insert is not None:
-        used = yield from _use_request_key(request.insert, promise)
-        if used is not None:
-            return used
-    settled = yield from settle(
-        promise, request.state, request.body, request.settled_by, request.now
-    )
-    return AlreadySettled(promise) if settled is None else settled
-
-
-def _find_or_lock_key(request: Resolve) -> Generator[Step, list[Row], Promise | None]:
-    """None only when no promise has the key, and none can get it before the resolution is parked:
-    a promise that is being made at this moment is waited for."""
-    promise = yield from _find_promise(request.target)
-    if promise is None and request.park is not None:
-        yield "lock_key", {"digest": request.park.digest}
-        promise = yield from _find_promise(request.target)
-    return promise
-
-
-def _find_promise(target: Target) -> Generator[Step, list[Row], Promise | None]:
-    found = yield from find(target)
-    return found if found is not None and found.kind is PromiseKind.PROMISE else None
-
-
-def _key_has_expired(request: Resolve, promise: Promise) -> bool:
-    expires_at = promise.key_expires_at
-    return (
-        request.target.digest is not None and expires_at is not None and expires_at <= request.now
-    )
-
-
-def _use_request_key(
-    insert: Insert, promise: Promise
-) -> Generator[Step, list[Row], AlreadySettled | RequestKeyReused | Gone | None]:
-    """Register the request's own key. None when it is new: then the request is carried out."""
-    taken = yield from _claim_request(insert, promise.public_id)
-    if not isinstance(taken, Record):
-        return taken
-    link = taken.link.id if taken.link is not None else taken.request_id
-    if link != promise.public_id and not (promise.key and link == f"key:{promise.key}"):
-        return RequestKeyReused()
-    again = promise.settled_by is not None and promise.settled_by == insert.operation.ref.key
-    return AlreadySettled(promise, again=again, key_new=False)
-
-
-def _claim_request(
-    insert: Insert, promise_id: str | None
-) -> Generator[Step, list[Row], Record | Gone | None]:
-    taken = yield from claim(insert, promise=promise_id)
-    if taken is not None:
-        return taken
-    # The request is carried out in this very transaction, so that it is over as it begins.
-    yield (
-        "settle",
-        {
-            "id": insert.id,
-            "fence": 1,
-            "kind": 1,
-            "status": 0,
-            "headers": b"",
-            "body": b"null",
-            "completed_at": insert.created_at,
-            "expires_at": insert.expires_at,
-        },
-    )
-    return None
-
-
-def _park(request: Resolve) -> Generator[Step, list[Row], Any]:
-    """No promise has the key: keep the resolution for the one that will."""
-    park = request.park
-    if park is None:
-        return None
-    if request.insert is not None:
-        taken = yield from _claim_request(_for_parking(request.insert, park), None)
-        if isinstance(taken, Gone):
-            return taken
-        if taken is not None and taken.request_id != f"key:{park.key}":
-            return RequestKeyReused()
-        if taken is not None:
-            return Parked(park.expires_at, again=True)
-    yield "forget_parked_if_past", {"digest": park.digest, "now": request.now}
-    yield "park", _parked_values_of(request, park)
-    return Parked(park.expires_at)
-
-
-def _for_parking(insert: Insert, park: Park) -> Insert:
-    """The record of a request that was parked says for which key."""
-    return insert._replace(operation=insert.operation._replace(request_id=f"key:{park.key}"))
-
-
-def _parked_values_of(request: Resolve, park: Park) -> dict[str, Any]:
-    return {
-        "digest": park.digest,
-        "tenant": request.target.tenant,
-        "key": park.key,
-        "state": int(request.state),
-        "body": request.body,
-        "settled_by": request.settled_by,
-        "created_at": request.now,
-        "expires_at": park.expires_at,
-    }
-
-
 def match(request: Match, setting: Setting) -> Steps:
     woken, fitting = [], []
     for number in request.promises:
         found = yield from find(Target(request.tenant, id=number))
-        if found is not None and found.execution is not None:
+        if found is None or found.kind is not PromiseKind.EVENT:
+            continue
+        if found.execution is not None:
             fitting.append((found.execution, number, found))
     # By execution: whoever else locks several does so in this order, too.
     for execution, _, promise in sorted(fitting, key=lambda each: each[:2]):

@@ -108,7 +108,9 @@ CREATE TABLE oncekey_parked (
     body BYTEA NOT NULL,
     settled_by TEXT,
     created_at BIGINT NOT NULL,
-    expires_at BIGINT NOT NULL
+    expires_at BIGINT NOT NULL,
+    -- The claim of the request's own key, so that it can say which promise it was delivered to.
+    request BIGINT
 );
 CREATE INDEX oncekey_parked_expiry ON oncekey_parked (expires_at);
 

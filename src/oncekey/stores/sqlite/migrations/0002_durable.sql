@@ -108,7 +108,9 @@ CREATE TABLE oncekey_parked (
     body BLOB NOT NULL,
     settled_by TEXT,
     created_at INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL
+    expires_at INTEGER NOT NULL,
+    -- The claim of the request's own key, so that it can say which promise it was delivered to.
+    request INTEGER
 ) WITHOUT ROWID;
 CREATE INDEX oncekey_parked_expiry ON oncekey_parked (expires_at);
 
