@@ -9,7 +9,7 @@ import pytest
 import oncekey
 from oncekey import Ledger
 from oncekey.core.errors import NotFound
-from oncekey.schedules import CallUrl, Every, Missed, Ran, Schedule, Scheduler, StartWorkflow
+from oncekey.schedules import CallUrl, Every, Missed, Ran, Schedule, Scheduler
 from tests.fixtures.frozen import FrozenClock
 from tests.fixtures.receiver import SECRET, Receiver
 
@@ -268,32 +268,6 @@ async def test_what_is_left_out_is_told(
     assert told in caplog.text
 
 
-async def test_years_of_missed_ticks_are_made_up_for_in_bounded_goes(
-    ledger: Ledger, clock: FrozenClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    engine = StartedWorkflows()
-    schedule = Schedule("often", Every(1000), StartWorkflow("w"), missed="all")
-    scheduler = Scheduler(ledger, engine, [schedule])  # type: ignore[arg-type]
-    await scheduler.declare()
-    clock.advance(1_500_000)
-    assert len(await scheduler.run_once()) == 1000
-    assert "schedule often: made up for 1000 ticks, more to come" in caplog.text
-    assert len(await scheduler.run_once()) == 500
-    await scheduler.close()
-    assert engine.keys == [f"sched:often:{START + n * 1000}" for n in range(1, 1501)]
-
-
-class StartedWorkflows:
-    """As much of an engine as notes which keys it was given."""
-
-    def __init__(self) -> None:
-        self.keys: list[str] = []
-
-    async def start(self, *_: Any, key: str) -> Any:
-        self.keys.append(key)
-        return type("Answer", (), {"execution": type("Execution", (), {"public_id": "wf_1"})})
-
-
 # -- pausing and declaring ---------------------------------------------------------------------
 
 
@@ -409,19 +383,18 @@ async def test_one_that_is_stopped_in_the_middle_leaves_its_tick_to_others(
 async def test_a_slow_receiver_holds_no_other_schedule_up(
     ledger: Ledger, clock: FrozenClock, receiver: Receiver
 ) -> None:
-    engine = StartedWorkflows()
-    slow, quick = calling(receiver, "slow"), Schedule("quick", Every(MINUTE), StartWorkflow("w"))
-    scheduler = Scheduler(ledger, engine, [slow, quick])  # type: ignore[arg-type]
-    await scheduler.declare()
+    quick = Receiver()
+    schedules = calling(receiver, "slow"), calling(quick, "quick")
+    scheduler = await scheduler_of(ledger, *schedules)
     receiver.gate.clear()
     clock.advance(MINUTE)
     running = asyncio.create_task(scheduler.run_once())
     await asyncio.to_thread(receiver.arrived.acquire)
-    while not engine.keys:  # noqa: ASYNC110 - an engine of another kind has no event to wait on
-        await asyncio.sleep(0)
+    await asyncio.to_thread(quick.arrived.acquire)
     receiver.gate.set()
     assert sorted(ran.key for ran in await running) == [key(1, "quick"), key(1, "slow")]
     await scheduler.close()
+    quick.close()
 
 
 # -- the loop ----------------------------------------------------------------------------------

@@ -144,6 +144,9 @@ class Scheduler:
                 return
             except OnceKeyError as error:
                 log.warning("schedules cannot be looked at: %s", error)
+            except Exception:
+                # Nobody else would start the loop again.
+                log.exception("schedules cannot be looked at")
             with suppress(TimeoutError):
                 pause = max(0, wake_at - self._clock.now()) / 1000
                 await asyncio.wait_for(self._stopping.wait(), pause)
