@@ -10,9 +10,10 @@ import pytest
 
 from oncekey.core.errors import SchemaOutdated, SchemaTooNew
 from oncekey.core.ports import Held
-from oncekey.stores.queries import newest
+from oncekey.stores.queries import migrations, newest
 from oncekey.stores.sql import SqlStore
 from tests.fixtures.stores import Place
+from tests.fixtures.work import Worker
 
 ROOT = Path(__file__).parents[2]
 START = """
@@ -92,6 +93,18 @@ def test_a_migration_that_fails_leaves_nothing_behind(shared: Place) -> None:
     shared.execute("DROP TABLE oncekey_turns")
     caller = shared.open()
     assert caller.ask(caller.insert("k")) == Held(1)
+
+
+def test_tables_of_the_first_version_are_brought_up_to_date(shared: Place) -> None:
+    shared.run_script(dict(migrations(shared.dialect))[1])
+    shared.execute("CREATE TABLE oncekey_schema (version integer NOT NULL)")
+    shared.execute("INSERT INTO oncekey_schema VALUES (1)")
+    shared.execute("INSERT INTO oncekey_retention VALUES ('financial', 7)")
+
+    worker = Worker(shared.open())
+
+    assert worker.caller.store.retention() == {"financial": 7}
+    assert worker.start(key="k").key == "k"
 
 
 def test_old_tables_are_refused_without_migrations(shared: Place) -> None:

@@ -20,12 +20,24 @@ from tests.django.project.settings import postgres as postgres_settings
 from tests.fixtures.postgres_server import PostgresServer
 
 NAMES = {
+    "oncekey_api_keys",
     "oncekey_claims",
+    "oncekey_controls",
+    "oncekey_events",
+    "oncekey_execution_rows",
+    "oncekey_executions",
+    "oncekey_journal",
+    "oncekey_names",
     "oncekey_outcomes",
     "oncekey_owners",
+    "oncekey_parked",
+    "oncekey_promise_rows",
+    "oncekey_promises",
     "oncekey_records",
     "oncekey_retention",
+    "oncekey_schedules",
     "oncekey_schema",
+    "oncekey_tokens",
     "oncekey_turns",
 }
 SHAPE = {
@@ -96,6 +108,20 @@ def test_backwards_leaves_nothing(empty: Any) -> None:
     assert version_of(connection) == 0
 
 
+def test_backwards_to_the_first_leaves_what_it_made(empty: Any) -> None:
+    connection, _ = empty
+    migrate(connection, "0001")
+    first = shape_of(connection)
+    migrate(connection)
+    both = shape_of(connection)
+
+    migrate(connection, "0001")
+    assert (shape_of(connection), version_of(connection)) == (first, 1)
+
+    migrate(connection)
+    assert (shape_of(connection), version_of(connection)) == (both, 2)
+
+
 def test_tables_that_are_there_already_are_kept(empty: Any) -> None:
     connection, url = empty
     ledger = oncekey.open(url)
@@ -130,12 +156,14 @@ def test_the_models_are_those_of_the_migrations() -> None:
     assert "oncekey" not in changes
 
 
-def test_the_sql_can_be_shown(empty: Any) -> None:
+@pytest.mark.parametrize("version, made", [(1, "claims"), (2, "executions")])
+def test_the_sql_can_be_shown(empty: Any, version: int, made: str) -> None:
     connection, _ = empty
     shown = io.StringIO()
 
-    call_command("sqlmigrate", "oncekey", "0001", database=connection.alias, stdout=shown)
+    call_command("sqlmigrate", "oncekey", f"000{version}", database=connection.alias, stdout=shown)
 
-    assert "CREATE TABLE oncekey_claims" in shown.getvalue()
-    assert "INSERT INTO oncekey_schema (version) VALUES (1);" in shown.getvalue()
+    assert f"CREATE TABLE oncekey_{made}" in shown.getvalue()
+    assert shown.getvalue().count("INSERT INTO oncekey_schema") == 1
+    assert f"INSERT INTO oncekey_schema (version) VALUES ({version});" in shown.getvalue()
     assert tables_of(connection) == set()

@@ -1,13 +1,13 @@
 """What a run has done: journaled as long as it has the execution, and ended once."""
 
 import pytest
-from tests.fixtures.work import FAILURE, Worker, entry, failed, ref_of, succeeded
 
 from oncekey.core.execution import Execution, PromiseKind, Status, Step
 from oncekey.core.model import Kind, Outcome
 from oncekey.core.ports import Peek, Purge
 from oncekey.core.work import Advanced, Ending, HandBack, Load, Lost, Woken
 from tests.fixtures.stores import DAY
+from tests.fixtures.work import FAILURE, Worker, entry, failed, ref_of, succeeded
 
 
 def outcome_of(worker: Worker, key: str) -> Outcome | None:

@@ -6,12 +6,11 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.fixtures.work import Worker, entry, succeeded
-
 from oncekey.core.execution import Sort, Status
 from oncekey.core.work import Advanced, HandBack, Lost, Picked, PickUp
 from oncekey.stores.plans import carry_out
 from tests.fixtures.stores import Place, until
+from tests.fixtures.work import Worker, entry, succeeded
 
 ROOT = Path(__file__).parents[3]
 RUN = """

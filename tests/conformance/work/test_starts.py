@@ -1,7 +1,6 @@
 """Starts: one execution per key, whoever asks and how often."""
 
 import pytest
-from tests.fixtures.work import Worker, entry, ref_of, succeeded
 
 from oncekey.core.execution import Execution, Sort, Status
 from oncekey.core.model import NO_FINGERPRINT, Link, Record, State
@@ -16,6 +15,7 @@ from oncekey.core.work import (
     Withdraw,
 )
 from tests.fixtures.stores import DAY
+from tests.fixtures.work import Worker, entry, ref_of, succeeded
 
 OTHER = b"o" * 16
 

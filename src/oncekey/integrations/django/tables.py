@@ -15,7 +15,8 @@ from oncekey.stores import schema
 from oncekey.stores.queries import load, migrations
 
 _MADE = re.compile(
-    r"^CREATE\s+(?:OR\s+REPLACE\s+)?(TABLE|VIEW|FUNCTION|TYPE|SEQUENCE)\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)",
+    r"^CREATE\s+(?:OR\s+REPLACE\s+|UNIQUE\s+)?(TABLE|INDEX|VIEW|FUNCTION|TYPE|SEQUENCE)\s+"
+    r"(?:IF\s+NOT\s+EXISTS\s+)?(\w+)",
     re.MULTILINE | re.IGNORECASE,
 )
 
@@ -46,7 +47,8 @@ class MigrateLedger(Operation):
         if _is_foreign(editor.connection):
             return
         dialect = dialect_of(editor.connection)
-        current = 0 if editor.collect_sql else _version_of(editor.connection, dialect)
+        before = self.version - 1
+        current = before if editor.collect_sql else _version_of(editor.connection, dialect)
         schema.check_not_newer(dialect, current)
         queries = load(dialect)
         if not current:
