@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from oncekey.api.grpc.patience import Patience, bounded
-from oncekey.api.patience import LONGEST
+from oncekey.api.grpc.deadline import bounded
+from oncekey.api.patience import LONGEST, Patience
 
 pytestmark = pytest.mark.anyio
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
         (5.0, None, 5.0),
         (3600.0, None, LONGEST),
         (5.0, 3600.0, 5.0),
-        (30.0, 10.0, 9.75),
+        (30.0, 10.0, 9.0),
         (30.0, 1.0, 0.8),
         (30.0, 0.0, 0.0),
         (30.0, -1.0, 0.0),
@@ -26,15 +26,11 @@ async def test_a_wait_is_bounded(asked: float, left: float | None, seconds: floa
     assert bounded(asked, left) == pytest.approx(seconds)
 
 
-async def as_it_is() -> str:
-    return "pending"
-
-
 async def test_what_comes_is_answered() -> None:
     async def settled() -> str:
         return "resolved"
 
-    assert await Patience().wait(settled(), as_it_is) == "resolved"
+    assert await Patience().wait(settled()) == "resolved"
 
 
 async def test_what_is_raised_is_raised() -> None:
@@ -42,10 +38,10 @@ async def test_what_is_raised_is_raised() -> None:
         raise LookupError
 
     with pytest.raises(LookupError):
-        await Patience().wait(broken(), as_it_is)
+        await Patience().wait(broken())
 
 
-async def test_the_end_lets_everybody_go_with_things_as_they_are() -> None:
+async def test_the_end_lets_everybody_go_at_once() -> None:
     patience, waiting, stopped = Patience(), asyncio.Event(), asyncio.Event()
 
     async def forever() -> str:
@@ -56,10 +52,10 @@ async def test_the_end_lets_everybody_go_with_things_as_they_are() -> None:
             stopped.set()
         return "never"
 
-    call = asyncio.ensure_future(patience.wait(forever(), as_it_is))
+    call = asyncio.ensure_future(patience.wait(forever()))
     await waiting.wait()
     patience.end()
-    assert await call == "pending"
+    assert await call is None
     await stopped.wait()
 
 
@@ -71,7 +67,7 @@ async def test_nobody_waits_after_the_end() -> None:
         await asyncio.Event().wait()
         return "never"
 
-    assert await patience.wait(forever(), as_it_is) == "pending"
+    assert await patience.wait(forever()) is None
 
 
 async def test_a_call_that_is_given_up_waits_no_longer() -> None:
@@ -85,7 +81,7 @@ async def test_a_call_that_is_given_up_waits_no_longer() -> None:
             stopped.set()
         return "never"
 
-    call = asyncio.ensure_future(patience.wait(forever(), as_it_is))
+    call = asyncio.ensure_future(patience.wait(forever()))
     await waiting.wait()
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
