@@ -136,6 +136,7 @@ ORDER BY at, seq
 
 -- name: waits_of
 SELECT * FROM oncekey_promise_rows WHERE execution = :execution AND (state = 0 OR kind = 4)
+ORDER BY id
 
 -- name: list_executions
 -- Newest first, by number.
@@ -278,13 +279,13 @@ UPDATE oncekey_promises SET trouble = :trouble WHERE id = :id AND state = 0
 -- name: due_promises
 SELECT * FROM oncekey_promise_rows
 WHERE state = 0 AND due_at IS NOT NULL AND due_at <= :now
-ORDER BY due_at
+ORDER BY due_at, id
 LIMIT :limit
 
 -- name: due_executions
 SELECT id, keep FROM oncekey_executions
 WHERE status < 3 AND due_at IS NOT NULL AND due_at <= :now
-ORDER BY due_at
+ORDER BY due_at, id
 LIMIT :limit
 
 -- name: next_due
