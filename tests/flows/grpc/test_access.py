@@ -6,31 +6,11 @@ import pytest
 from grpc import StatusCode, aio
 
 from oncekey.api.grpc import oncekey_pb2 as pb
+from tests.fixtures.grpc_requests import EVERY, method_of
 from tests.fixtures.grpc_site import Client, GrpcSite, Refused
 
 pytestmark = pytest.mark.anyio
 
-EVERY = [
-    ("workflows", "Start", pb.StartRequest(name="order", input_json=b"1")),
-    ("workflows", "StartTask", pb.StartRequest(name="double", input_json=b"1")),
-    ("workflows", "Get", pb.GetExecutionRequest(id="wf_0000000000000001")),
-    ("workflows", "Journal", pb.JournalRequest(id="wf_0000000000000001")),
-    ("workflows", "List", pb.ListExecutionsRequest()),
-    ("workflows", "Cancel", pb.ControlRequest(id="wf_0000000000000001", request_key="c")),
-    ("workflows", "Resume", pb.ControlRequest(id="wf_0000000000000001", request_key="r")),
-    ("workflows", "Fork", pb.ForkRequest(id="wf_0000000000000001", request_key="f")),
-    ("promises", "Create", pb.CreatePromiseRequest(name="p")),
-    ("promises", "Get", pb.GetPromiseRequest(key="k")),
-    ("promises", "Resolve", pb.ResolveRequest(key="k", park=True)),
-    ("promises", "Reject", pb.RejectRequest(key="k", park=True)),
-    ("promises", "Complete", pb.CompleteRequest(token="ct_" + "a" * 43, result_json=b"1")),
-    (
-        "promises",
-        "CompleteByName",
-        pb.CompleteByNameRequest(workflow_id="wf_0000000000000001", name="p", result_json=b"1"),
-    ),
-    ("events", "Publish", pb.PublishRequest(key="e", data_json=b"{}")),
-]
 TENANTED = [each for each in EVERY if hasattr(each[2], "tenant")]
 
 
@@ -41,10 +21,6 @@ def of(request: Any, **fields: Any) -> Any:
     for name, value in fields.items():
         setattr(copy, name, value)
     return copy
-
-
-def method_of(client: Client, service: str, name: str) -> Any:
-    return getattr(getattr(client, service), name)
 
 
 def names(each: Any) -> str | None:

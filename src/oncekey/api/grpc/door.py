@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import wraps
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar
 
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from grpc.aio import ServicerContext
 
 from oncekey.api.grpc.statuses import Refusal, fault, refusal_of, unauthenticated
@@ -52,13 +52,15 @@ class Door:
         self._callers = callers
         self.patience = Patience()
 
-    async def admit(self, request: Message, context: Context) -> Call | None:
+    async def admit(self, request: Message | DecodeError, context: Context) -> Call | None:
         """None for a caller nobody knows. Raises `NotFound` for a tenant that is another's."""
         metadata = context.invocation_metadata() or ()
         secret = secret_in(_headers_of(metadata))
         caller = None if secret is None else await self._callers.identify(secret)
         if caller is None:
             return None
+        if isinstance(request, DecodeError):
+            raise InvalidInput("the request is not a message of oncekey.proto, with texts in UTF-8")
         if getattr(request, "tenant", "") not in {"", caller.tenant}:
             raise NotFound
         return Call(caller, _key_in(metadata), context.time_remaining())

@@ -12,6 +12,7 @@ from oncekey.api.grpc.oncekey_pb2_grpc import (
     add_WorkflowsServicer_to_server,
 )
 from oncekey.api.grpc.promises import Promises
+from oncekey.api.grpc.reading import Reading
 from oncekey.api.grpc.workflows import Workflows
 from oncekey.core.callers import Callers
 from oncekey.core.errors import ConfigurationError
@@ -58,7 +59,9 @@ async def serve_grpc(
         ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
         ("grpc.so_reuseport", int(shares_port)),
     ]
-    server = aio.server(options=options, maximum_concurrent_rpcs=max_calls)
+    server = aio.server(
+        interceptors=[Reading()], options=options, maximum_concurrent_rpcs=max_calls
+    )
     door = Door(callers)
     add_WorkflowsServicer_to_server(Workflows(engine, door), server)
     add_PromisesServicer_to_server(Promises(engine, ledger, door), server)

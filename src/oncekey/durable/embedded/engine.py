@@ -168,6 +168,9 @@ class EmbeddedEngine(Engine):
 
     async def executions(self, query: ListExecutions) -> list[Execution]:
         self._open_runs()
+        if query.name is not None and not query.name.isprintable():
+            # Nothing has such a name, and not every store can look for it.
+            return []
         found: list[Execution] = await self._asking.ask(query)
         return found
 

@@ -192,12 +192,12 @@ class Promises:
         match address:
             case ById(text):
                 place = promise_place_of(text)
-                if place is None:
+                if place is None or not _is_name(place.name):
                     raise _unknown()
                 return Target(tenant, place.id, place.execution, place.name)
             case ByName(execution_id, name):
                 execution = execution_number_of(execution_id)
-                if execution is None:
+                if execution is None or not _is_name(name):
                     raise _unknown()
                 return Target(tenant, None, execution[1], name)
             case ByKey(key):
@@ -220,8 +220,12 @@ def _decoded(body: bytes) -> Any:
         raise InvalidInput(f"the reason of a rejection is not JSON: {error}") from None
 
 
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= _MAX_NAME and name.isprintable()
+
+
 def _checked(name: str) -> str:
-    if not name or len(name) > _MAX_NAME or not name.isprintable():
+    if not _is_name(name):
         raise InvalidInput(f"a promise name is 1 to {_MAX_NAME} printable characters")
     return name
 
