@@ -39,7 +39,7 @@ from oncekey.core.errors import (
     ValueUnserialisable,
 )
 from oncekey.core.ledger import Ledger
-from oncekey.core.model import Kind, Operation, Outcome, Record, Ref, State
+from oncekey.core.model import Kind, Link, Operation, Outcome, Record, Ref, State
 from oncekey.core.once import once
 from oncekey.core.ports import Query
 from oncekey.core.recovery import CannotTell, DidNotHappen
@@ -76,6 +76,7 @@ __all__ = [
     "Kind",
     "Ledger",
     "LedgerClosed",
+    "Link",
     "Mismatch",
     "NameUnknown",
     "NonDeterministic",

@@ -186,9 +186,9 @@ class App:
 
     # -- running -------------------------------------------------------------------------
 
-    def engine_on(self, ledger: Ledger) -> Engine:
+    def engine_on(self, ledger: Ledger, **options: Any) -> Engine:
         """An engine, not yet open, that runs the app's work on the store of `ledger`."""
-        return EmbeddedEngine(ledger, self.definitions, **self._limits)
+        return EmbeddedEngine(ledger, self.definitions, **self._limits, **options)
 
     @asynccontextmanager
     async def using(self, engine: Engine) -> AsyncIterator[Self]:

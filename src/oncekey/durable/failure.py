@@ -24,8 +24,9 @@ _decode = msgspec.json.Decoder(Failure).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def failure_of(error: BaseException, *, data: Any = None) -> Failure:
+def failure_of(error: BaseException) -> Failure:
     code = error.code if isinstance(error, OnceKeyError) else type(error).__name__
+    data = getattr(error, "reason", None) or getattr(error, "existing_promise_id", None)
     return Failure(code, str(error)[:_MAX_MESSAGE], data, getattr(error, "status", 0))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import lru_cache, partial
 from hashlib import blake2b
 from math import isfinite
@@ -18,7 +19,7 @@ from oncekey.core.errors import (
     ValueUnserialisable,
 )
 from oncekey.durable.engine import MAX_PAYLOAD
-from oncekey.stores.values import dump_model, plain_of, value_of
+from oncekey.stores.values import dump_model, plain_of, reason_of, value_of
 from oncekey.wire.fingerprint import canonical_json
 
 _MAX_REASON = 300
@@ -42,7 +43,7 @@ def encode(value: Any, what: str) -> bytes:
     if value is None:
         return b"null"
     try:
-        body = _writer_of(type(value))(value)
+        body = _writer_of(type(value))(value)  # type: ignore[arg-type] # types are hashable
     except _REFUSALS as error:
         raise ValueUnserialisable(f"{what} cannot be kept as JSON: {_short(error)}") from error
     if len(body) > MAX_PAYLOAD:
@@ -95,39 +96,42 @@ def _read_model(kind: Any, body: bytes) -> Any:
 def _reader_by_pydantic(kind: Any, refusal: TypeError) -> Reader:
     """Pydantic, where it is in use anyway, knows unions that msgspec does not."""
     try:
-        return sys.modules["pydantic"].TypeAdapter(kind).validate_json  # type: ignore[no-any-return]
+        read: Reader = sys.modules["pydantic"].TypeAdapter(kind).validate_json
+        # Only when it is used does it tell that something is not defined.
+        with suppress(ValueError):
+            read(b"null")
     except Exception as error:
         raise ConfigurationError(f"{kind} cannot be read from JSON: {refusal}") from error
+    return read
 
 
 def _check_numbers(value: Any, what: str) -> None:
-    try:
-        waiting = [msgspec.to_builtins(value, str_keys=True, enc_hook=_dump)]
-    except _REFUSALS as error:
-        raise ValueUnserialisable(f"{what} cannot be kept as JSON: {_short(error)}") from error
+    waiting = [value]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, dict):
-            waiting.extend(each.values())
-        elif isinstance(each, list | tuple):
-            waiting.extend(each)
-        elif isinstance(each, float) and not isfinite(each):
-            raise ValueUnserialisable(f"{what} cannot be kept as JSON, which has no {each}")
+        if isinstance(each, float):
+            if not isfinite(each):
+                raise ValueUnserialisable(f"{what} cannot be kept as JSON, which has no {each}")
+        elif not isinstance(each, str):
+            waiting.extend(_parts_of(each))
 
 
-def _dump(value: Any) -> Any:
-    return value.model_dump(mode="json") if hasattr(value, "model_dump") else plain_of(value)
+def _parts_of(value: Any) -> Iterable[Any]:
+    """What is written of a value that consists of others."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return value
+    if hasattr(value, "model_dump"):
+        # A model that writes such numbers as words reads them back.
+        is_safe = value.model_config.get("ser_json_inf_nan") == "strings"
+        value = {} if is_safe else value.model_dump(round_trip=True)
+    if isinstance(value, dict):
+        return value.values()
+    names = getattr(value, "__struct_fields__", getattr(value, "__dataclass_fields__", ()))
+    return [getattr(value, name) for name in names]
 
 
 def _short(error: Exception) -> str:
-    """The reason in one line. Of pydantic's only the first, without the value that was given."""
-    if hasattr(error, "errors"):
-        first, *others = error.errors(include_url=False, include_input=False, include_context=False)
-        place = ".".join(str(part) for part in first["loc"])
-        more = f" (and {len(others)} more)" if others else ""
-        reason = f"{first['msg']}{f' - at `{place}`' if place else ''}{more}"
-    else:
-        reason = str(error)
+    reason = reason_of(error)
     return reason if len(reason) <= _MAX_REASON else f"{reason[:_MAX_REASON]}…"
 
 
@@ -143,10 +147,15 @@ def fingerprint_of(*parts: bytes | str) -> bytes:
 
 def fingerprint_of_arguments(args: tuple[Any, ...]) -> bytes:
     """Equal for equal arguments, in every process. What is not JSON counts by its type alone."""
-    try:
-        return fingerprint_of(_encode_in_order(args))
-    except _REFUSALS:
-        return fingerprint_of(*(_type_name(each) for each in args))
+    for write in (_encode_in_order, _encode_with_keys):
+        with suppress(*_REFUSALS):
+            return fingerprint_of(write(args))
+    return fingerprint_of(*(_type_name(each) for each in args))
+
+
+def _encode_with_keys(args: tuple[Any, ...]) -> bytes:
+    """Also when keys are no texts, which is slower."""
+    return _encode(msgspec.to_builtins(args, str_keys=True, order="deterministic", enc_hook=_count))
 
 
 def _count(value: Any) -> Any:

@@ -82,6 +82,7 @@ class EmbeddedContext(Context):
         self._names: dict[str, int] = {}
         """Promises by name: where each was made."""
         self._tokens: list[tuple[int, bytes]] = []
+        self._hands_out_tokens = False
         self._branch()
 
     # -- doing ---------------------------------------------------------------------------
@@ -192,6 +193,7 @@ class EmbeddedContext(Context):
         branch, seq = self._step()
         self._name(name, seq)
         token = new_token()
+        self._hands_out_tokens = True
         fingerprint = fingerprint_of(key or "")
         if self._known(branch, seq, Step.PROMISE, name, fingerprint) is not None:
             return token
@@ -287,7 +289,8 @@ class EmbeddedContext(Context):
             return None
         if entry.step is not step or entry.name != name:
             self._does_not_fit(seq, _said(entry.step, entry.name), _said(step, name))
-        if entry.fingerprint != fingerprint:
+        # A replay cannot know the tokens of the run before it: they may be in any argument.
+        if entry.fingerprint != fingerprint and not self._hands_out_tokens:
             self._does_not_fit(seq, _said(step, name), f"{_said(step, name)} with other arguments")
         return entry
 
@@ -358,7 +361,7 @@ class EmbeddedContext(Context):
             answer = await run.promise(promise, insert=insert, token=token, waits=waits)
             if isinstance(answer, KeyTaken):
                 conflict = KeyConflict(existing_promise_id=answer.promise.public_id)
-                return self._refused(_ended(promise), conflict, answer.promise.public_id)
+                return self._refused(_ended(promise), conflict)
             if not isinstance(answer, Gone):
                 return answer.entry
 
@@ -433,9 +436,9 @@ class EmbeddedContext(Context):
         await self._run.wait(seq)
         return self._run.journal[seq]
 
-    def _refused(self, entry: Entry, error: OnceKeyError, data: Any = None) -> Entry:
+    def _refused(self, entry: Entry, error: OnceKeyError) -> Entry:
         """A refusal is journaled: a replay must get it as well, whatever is possible by then."""
-        refused = entry._replace(failed=True, body=encode_failure(failure_of(error, data=data)))
+        refused = entry._replace(failed=True, body=encode_failure(failure_of(error)))
         self._run.record(refused)
         return refused
 

@@ -173,8 +173,14 @@ class Run:
                 self._soon(self.catch_up())
             elif sent.fence == self.fence:
                 self.runs.lies_down(self)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Something was carried out: others have their turn, or there is nothing but to wait."""
         self._flush()
         self._release_durables()
+        if self.waiting and not self.lying:
+            self.loop.call_soon(self._lie_down)
 
     def _release_durables(self) -> None:
         waiting, self._durables = self._durables, []
@@ -210,8 +216,7 @@ class Run:
                 self._awaited(answer, advance)
             else:
                 self._entries[:0] = entries
-        self._release_durables()
-        self._flush()
+        self._go_on()
         return answer
 
     def _awaited(self, answer: Awaited, sent: Advance) -> None:
@@ -297,8 +302,7 @@ class Run:
                 self.journal[entry.seq] = answer.entry
             else:
                 self._entries[:0] = entries
-        self._release_durables()
-        self._flush()
+        self._go_on()
         return answer
 
     async def add_token(self, seq: int, digest: bytes) -> None:

@@ -155,8 +155,7 @@ def success_of(run: Run, result: bytes) -> Ending:
 def failure_ending(run: Run, error: OnceKeyError) -> Ending:
     if isinstance(error, NonDeterministic):
         return Ending(Status.PAUSED, encode_failure(failure_of(error)), run.execution.keep)
-    data = getattr(error, "reason", None)
-    return _ending(run, Status.FAILED, encode_failure(failure_of(error, data=data)))
+    return _ending(run, Status.FAILED, encode_failure(failure_of(error)))
 
 
 def _ending(run: Run, status: Status, result: bytes) -> Ending:

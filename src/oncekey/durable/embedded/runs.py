@@ -27,6 +27,7 @@ log = logging.getLogger("oncekey")
 
 _THREADS = 32
 _AT_ONCE = 100
+_FLUSH_TIMEOUT = 5.0
 
 
 class Runs:
@@ -285,10 +286,9 @@ class Runs:
                     await asyncio.sleep(0.02)
 
     async def _flushed(self, run: Run) -> None:
-        try:
-            await asyncio.wait_for(run.settle_down(), 5)
-        except (TimeoutError, Exception):  # noqa: BLE001 - it is handed back all the same
-            log.debug("%s is handed back as it is", run.execution.public_id)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_FLUSH_TIMEOUT):
+                await run.settle_down()
 
     def background(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do it beside everything else; what it raises is logged."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from oncekey.core.errors import OnceKeyError, PromiseTimedOut, TerminalError
@@ -74,10 +75,9 @@ class Timers:
             except OnceKeyError as error:
                 log.warning("durable work waits for its store: %s", error)
             self._sooner.clear()
-            try:
-                await asyncio.wait_for(self._sooner.wait(), self._pause())
-            except TimeoutError:
-                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._pause()):
+                    await self._sooner.wait()
 
     def _pause(self) -> float:
         if self._next is None:
