@@ -15,10 +15,9 @@ from tests.fixtures.frozen import FrozenClock
 from tests.fixtures.postgres_schema import new_schema
 from tests.fixtures.postgres_server import PostgresServer
 from tests.fixtures.stores import sqlite_url
+from tests.fixtures.ticks import MINUTE, START
 
 pytestmark = pytest.mark.anyio
-MINUTE = 60_000
-START = 1_699_999_200_000
 
 
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -27,11 +26,6 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         server: PostgresServer = request.getfixturevalue("postgres")
         return new_schema(server.url())
     return sqlite_url(tmp_path) if request.param == "sqlite" else "memory://"
-
-
-@pytest.fixture
-def clock() -> FrozenClock:
-    return FrozenClock(START)
 
 
 @pytest.fixture
