@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_origin
 
 import msgspec
 
@@ -39,17 +39,35 @@ def plain_of(value: Any) -> Any:
 def dump_model(value: Any) -> bytes:
     """A pydantic model as JSON that the model reads back: by its aliases, nothing computed."""
     body: bytes = type(value).__pydantic_serializer__.to_json(value, by_alias=True, round_trip=True)
+    if b"NaN" in body or b"Infinity" in body:
+        # A model can be configured to write what looks like JSON and is none.
+        msgspec.json.decode(body)
     return body
 
 
 def value_of(kind: Any, value: Any) -> Any:
-    """For msgspec: the inverse of `plain_of`. Raises TypeError, or what pydantic does."""
+    """For msgspec: the inverse of `plain_of`. Raises TypeError and ValueError."""
     if hasattr(kind, "__pydantic_validator__"):
         # Read as JSON again: only there a date is a string, and a set a list, also when strict.
-        return kind.__pydantic_validator__.validate_json(msgspec.json.encode(value))
+        body = msgspec.json.encode(value)
+        try:
+            return kind.__pydantic_validator__.validate_json(body)
+        except ValueError as error:
+            raise ValueError(reason_of(error)) from error
+    kind = get_origin(kind) or kind
     if isinstance(value, kind):
         return value
     for plain in (str, int, float):
         if issubclass(kind, plain) and isinstance(value, plain):
             return kind(value)
     raise TypeError(f"{kind.__module__}.{kind.__qualname__} cannot be read from JSON")
+
+
+def reason_of(error: Exception) -> str:
+    """In one line. Of pydantic's reasons only the first, without the value that was given."""
+    if not hasattr(error, "errors"):
+        return str(error)
+    first, *others = error.errors(include_url=False, include_input=False, include_context=False)
+    place = ".".join(str(part) for part in first["loc"])
+    more = f" (and {len(others)} more)" if others else ""
+    return f"{first['msg']}{f' - at `{place}`' if place else ''}{more}"
