@@ -1,5 +1,11 @@
 """Which fixtures every test may ask for; each lives in its own file under fixtures/."""
 
+from hypothesis import settings
+
+# How long an example takes is the machine's business; pytest's own timeout finds what hangs.
+settings.register_profile("oncekey", deadline=None)
+settings.load_profile("oncekey")
+
 pytest_plugins = [
     "tests.fixtures.command",
     "tests.fixtures.event_loop",

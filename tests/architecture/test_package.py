@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-EXTRAS = ["all", "django", "edge", "fastapi", "flask", "grpc", "otel", "postgres", "restate"]
+EXTRAS = "all cel django edge fastapi flask grpc otel postgres restate".split()
 WITHOUT_EXTRAS = """
 import sys
 # msgspec takes typing_extensions where it is installed, and does without where it is not.
