@@ -149,6 +149,17 @@ class Store(Protocol):
 
     def set_retention(self, name: str, seconds: float) -> None: ...
 
+    def ring(self) -> None:
+        """Tell every other process on this store that something became READY, or has ended. Never
+        waits and never fails; a ring may be lost when a process or the store goes away."""
+        ...
+
+    def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
+        """Call `heard`, in any thread, once others are heard, then whenever one of them has rung:
+        once for rings that follow closely, and after each time when rings may have been missed.
+        Answers what stops it. A forked child listens to nothing."""
+        ...
+
     def close(self) -> None:
         """Retire this process: what it still holds lapses at once."""
         ...

@@ -14,6 +14,7 @@ from oncekey.core.fork import around_forks
 from oncekey.core.ports import Answer, Beat, Faults, Found, Query, Request, Waiter
 from oncekey.stores import within
 from oncekey.stores.administration import Administration, Run
+from oncekey.stores.bell import Bell, Heard
 from oncekey.stores.points import WatchedSession
 from oncekey.stores.requests import Setting
 from oncekey.stores.writer import Session, Writer
@@ -45,6 +46,7 @@ class SqlStore(ABC):
     def open(self, beat: Beat, fault: Faults | None = None) -> None:
         self._beat = beat
         self._fault = fault
+        self._bell = self._new_bell()
         around_forks(
             self,
             before=lambda store: store.pause(),
@@ -83,12 +85,21 @@ class SqlStore(ABC):
     def set_retention(self, name: str, seconds: float) -> None:
         self._administration.set_retention(name, seconds)
 
+    def ring(self) -> None:
+        self._bell.ring()
+
+    def listen(self, heard: Heard) -> Callable[[], None]:
+        if self._writer is None:
+            self._start()
+        return self._bell.listen(heard)
+
     def close(self) -> None:
         with self._starting:
             if self._closed or self._writer is None:
                 return
             self._closed = True
         self._writer.close()
+        self._bell.close()
         self._leave()
 
     def setting(self) -> Setting:
@@ -103,6 +114,10 @@ class SqlStore(ABC):
     @abstractmethod
     def _session(self) -> Session:
         """A connection of its own for one writer thread."""
+
+    @abstractmethod
+    def _new_bell(self) -> Bell:
+        """By which processes on this store call each other."""
 
     @abstractmethod
     def transact(self, work: Callable[[Run], Any], *, write: bool, durable: bool = False) -> Any:
@@ -130,6 +145,8 @@ class SqlStore(ABC):
         """A forked child must not touch its parent's connections; it is another owner."""
         self._starting = threading.Lock()
         self._writer = None
+        self._bell.forget()
+        self._bell = self._new_bell()
         self._beaten_at = self._woke_at = _NEVER
 
     # -- one life ---------------------------------------------------------------------------

@@ -73,6 +73,13 @@ class ConnectionStore:
     def set_retention(self, name: str, seconds: float) -> None:
         self._administration.set_retention(name, seconds)
 
+    def ring(self) -> None:
+        """Nobody else sees anything before the caller's own commit."""
+
+    def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
+        heard()
+        return lambda: None
+
     def close(self) -> None:
         """Nothing is held that the connection's own end does not let go of."""
 

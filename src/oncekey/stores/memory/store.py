@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from oncekey.core.errors import ConfigurationError, LedgerClosed
@@ -26,6 +27,7 @@ from oncekey.core.ports import (
     Take,
     Waiter,
 )
+from oncekey.stores.bell import Listeners
 from oncekey.stores.memory.api_keys import MemoryApiKeys
 from oncekey.stores.memory.claims import Claims
 from oncekey.stores.memory.schedules import MemorySchedules
@@ -41,6 +43,7 @@ class MemoryStore:
         self._swept_at = 0
         self._purges = 0
         self._closed = False
+        self._listeners = Listeners()
         self._lock = threading.RLock()
         rooms = (MemoryWork(self._claims, _OWNER), MemoryApiKeys(), MemorySchedules())
         self._others = {kind: answer for room in rooms for kind, answer in room.answers().items()}
@@ -166,6 +169,15 @@ class MemoryStore:
 
     def set_retention(self, name: str, seconds: float) -> None:
         self._retention[name] = seconds
+
+    def ring(self) -> None:
+        """There are no other processes: whoever listens here is told."""
+        self._listeners.tell()
+
+    def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
+        stop = self._listeners.add(heard)
+        heard()
+        return stop
 
     def close(self) -> None:
         self._closed = True

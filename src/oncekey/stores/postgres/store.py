@@ -16,6 +16,7 @@ from oncekey.core.errors import StoreUnavailable
 from oncekey.stores import schema
 from oncekey.stores.administration import Run
 from oncekey.stores.desk import Desk
+from oncekey.stores.postgres.bell import PostgresBell
 from oncekey.stores.postgres.connection import QUERIES, Connection, Database, failure_of
 from oncekey.stores.postgres.session import PostgresSession
 from oncekey.stores.postgres.severed import Severed
@@ -119,6 +120,9 @@ class PostgresStore(SqlStore):
         if silence is None:
             return True
         return silence > self.lease and self._may_judge(self._clock.steady())
+
+    def _new_bell(self) -> PostgresBell:
+        return PostgresBell(self._database)
 
     def _session(self) -> PostgresSession:
         return PostgresSession(self)

@@ -20,11 +20,14 @@ _WORD = 8
 _flock = ctypes.PyDLL(None).flock
 
 
-class Locks:
-    """Lives in the folder `{file}-locks` beside the database."""
+def folder_of(database: Path) -> Path:
+    """Where processes that share a file meet: beside it."""
+    return database.with_name(database.name + "-locks")
 
+
+class Locks:
     def __init__(self, database: Path) -> None:
-        self._folder = database.with_name(database.name + "-locks")
+        self._folder = folder_of(database)
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._gate = self._open("gate")
         # The kernel's lock is the process's; its threads keep each other out by this one.

@@ -17,9 +17,10 @@ from oncekey.stores.desk import Desk
 from oncekey.stores.queries import load
 from oncekey.stores.rows import OWNER_BOOT, OWNER_HEARTBEAT, OWNER_NAME
 from oncekey.stores.sql import SqlStore
+from oncekey.stores.sqlite.bell import SqliteBell
 from oncekey.stores.sqlite.checkpoint import Checkpointer
 from oncekey.stores.sqlite.connection import connect, is_unavailable, script_of
-from oncekey.stores.sqlite.locks import Locks
+from oncekey.stores.sqlite.locks import Locks, folder_of
 from oncekey.stores.sqlite.session import PREPARE, SqliteSession
 
 QUERIES = load("sqlite")
@@ -149,6 +150,9 @@ class SqliteStore(SqlStore):
             return True
         now = self._clock.steady()
         return now - row[OWNER_HEARTBEAT] > self.lease and self._may_judge(now)
+
+    def _new_bell(self) -> SqliteBell:
+        return SqliteBell(folder_of(self.path))
 
     def _bury(self, name: str) -> None:
         self.locks.bury(name)
