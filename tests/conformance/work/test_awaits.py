@@ -272,6 +272,13 @@ def test_a_run_that_goes_on_gets_its_execution_up(worker: Worker) -> None:
     assert worker.advance(up, ending=succeeded()) == Advanced()
 
 
+def test_a_run_with_nothing_to_journal_gets_its_execution_up_too(worker: Worker) -> None:
+    execution = waiting(worker)
+    assert worker.advance(execution) == Advanced()
+    assert worker.execution(execution.id).status is Status.RUNNING
+    assert worker.advance(execution._replace(fence=2)) == Lost()
+
+
 def test_what_was_waited_for_makes_it_ready(worker: Worker) -> None:
     execution = waiting(worker, key="k")
     answer = worker.resolve(worker.target("k"), b"5")
@@ -463,6 +470,13 @@ def test_a_child_that_is_over_answers_at_once(worker: Worker) -> None:
     assert [answer.entry] == worker.journal(parent.id)
     assert answer.entry is not None
     assert answer.entry.body == b"42"
+
+
+def test_a_task_that_is_over_is_told_of_by_its_own_id(worker: Worker) -> None:
+    task = worker.start("child", "c", sort=Sort.TASK)
+    worker.advance(task, ending=succeeded(keyed=True))
+    answer = called(worker, worker.start(), "c", sort=Sort.TASK)
+    assert answer.promise.settled_by == task.public_id
 
 
 def test_a_key_used_with_another_input_makes_nothing(worker: Worker) -> None:

@@ -9,6 +9,7 @@ from oncekey.core.execution import (
     Execution,
     PromiseKind,
     PromiseState,
+    Sort,
     Status,
     execution_id_of,
 )
@@ -228,6 +229,13 @@ def test_what_is_paused_goes_on(worker: Worker) -> None:
         status=Status.RUNNING, owner=picked.execution.owner, fence=2
     )
     assert [promise.name for promise in picked.promises] == ["payment"]
+
+
+def test_a_task_is_resumed_under_its_own_id(worker: Worker) -> None:
+    task = worker.start("mail", sort=Sort.TASK)
+    worker.advance(task, ending=PAUSED)
+    assert worker.control("resume", task).answer == told(task, "ready")
+    assert task.public_id.startswith("tk_")
 
 
 @pytest.mark.parametrize("begin", [ready, running, waiting, succeeded_one, failed_one])

@@ -8,6 +8,7 @@ from oncekey.core.execution import (
     Promise,
     PromiseKind,
     PromiseState,
+    Sort,
     Status,
     execution_id_of,
 )
@@ -139,7 +140,7 @@ def _call(promise: Promise, child: Existing | None, now: int) -> Steps:
         return None
     state = PromiseState.RESOLVED if status == Status.SUCCEEDED else PromiseState.REJECTED
     assert promise.target is not None
-    told_by = execution_id_of(sort, promise.target)
+    told_by = execution_id_of(Sort(sort), promise.target)
     return (yield from settle(promise, state, bytes(result or b"null"), told_by, now))
 
 

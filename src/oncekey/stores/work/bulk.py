@@ -37,8 +37,10 @@ def is_bulk(request: Any) -> bool:
         return True
     if kind is not Advance or request.waits is not None:
         return False
-    ending = request.ending
-    return ending is None or (ending.plain and ending.status.is_over)
+    if request.ending is None:
+        # One that writes nothing asks whether the run still has its execution: no row would tell.
+        return bool(request.entries)
+    return request.ending.plain and request.ending.status.is_over
 
 
 def size_of(request: Any) -> int:

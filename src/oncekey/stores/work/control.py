@@ -7,7 +7,7 @@ from collections.abc import Generator
 from hashlib import blake2b
 from typing import Any
 
-from oncekey.core.execution import Status, execution_id_of
+from oncekey.core.execution import Sort, Status, execution_id_of
 from oncekey.core.ports import Gone
 from oncekey.core.work import Control, Controlled, Ending, Woken
 from oncekey.stores.requests import NOBODY, Row, Setting, Step
@@ -73,7 +73,7 @@ def _resume(request: Control, status: Status) -> Effect:
         raise _Unfit(f"it is {status.name.lower()}; only what is paused can be resumed")
     yield "forget_retries", {"execution": request.execution}
     rows = yield "resume_execution", {"id": request.execution}
-    public_id = execution_id_of(rows[0][0], request.execution)
+    public_id = execution_id_of(Sort(rows[0][0]), request.execution)
     return request.execution, _answer_of(public_id, Status.READY), ()
 
 
