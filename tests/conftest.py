@@ -16,4 +16,5 @@ pytest_plugins = [
     "tests.fixtures.served",
     "tests.fixtures.shelf",
     "tests.fixtures.street",
+    "tests.fixtures.workshop",
 ]

@@ -6,14 +6,18 @@ from typing import Any
 
 import click
 
+from oncekey.cli.apikeys import apikeys
 from oncekey.cli.check import check
+from oncekey.cli.events import events
 from oncekey.cli.failure import Failure
 from oncekey.cli.keys import keys
 from oncekey.cli.migrate import migrate
+from oncekey.cli.promises import promises
 from oncekey.cli.retention import retention
 from oncekey.cli.schedules import schedules
 from oncekey.cli.serve import serve
 from oncekey.cli.sweep import sweep
+from oncekey.cli.workflows import workflows
 from oncekey.core.errors import OnceKeyError
 
 
@@ -48,12 +52,25 @@ def cli() -> None:
       oncekey serve --app shop:app      run an app with its requests made safe to retry
       oncekey keys list                 what has been asked, newest first
       oncekey keys show op_343c28...     one operation: its state, attempts and answer
+      oncekey workflows list            what runs, what it waits for, and how it ended
 
     Exit codes: 0 done, 1 refused or not found, 2 wrong usage.
     """
 
 
-for command in (serve, check, keys, schedules, retention, sweep, migrate):
+for command in (
+    serve,
+    check,
+    keys,
+    workflows,
+    promises,
+    events,
+    schedules,
+    apikeys,
+    retention,
+    sweep,
+    migrate,
+):
     cli.add_command(command)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,22 @@ if TYPE_CHECKING:
 
 # Without a terminal nothing is folded: whoever reads the pipe wants whole lines.
 _WIDE = 10_000
+_FOREIGN = re.compile(r"[^\n -~]")
 
 
 def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2))
+
+
+def print_shape(shape: Any) -> None:
+    """Durable work in the words of the API. Numbers stay as they were written; what is not ASCII is
+    escaped, so that no stored text drives the terminal."""
+    import msgspec
+
+    from oncekey.durable.shapes import json_of
+
+    laid_out = msgspec.json.format(json_of(shape), indent=2).decode()
+    click.echo(_FOREIGN.sub(lambda found: json.dumps(found[0])[1:-1], laid_out))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

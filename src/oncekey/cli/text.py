@@ -26,6 +26,12 @@ def preview_of(body: bytes) -> list[str]:
     return [*lines, f"… and {left} bytes more"] if left else lines
 
 
+def shortened(body: bytes, limit: int = 200) -> str:
+    """The beginning of a value, on one line; not yet escaped."""
+    text = body[: 4 * limit].decode(errors="replace")
+    return text if len(text) <= limit and len(body) <= 4 * limit else f"{text[: limit - 1]}…"
+
+
 def _text_in(head: bytes, *, cut: bool) -> str | None:
     try:
         return head.decode()
