@@ -102,7 +102,7 @@ def test_an_unknown_key_is_told_with_its_line_and_what_was_meant(write: Write) -
 
 def test_an_unknown_key_like_nothing_is_told_with_what_there_is(write: Write) -> None:
     (mistake,) = mistakes(write('[app]\nxyzzy = "5s"\n'))
-    assert mistake == "2: there is no setting app.xyzzy; known are: target"
+    assert mistake == "2: there is no setting app.xyzzy; known are: target, workflows, examples"
 
 
 def test_an_unknown_section_is_told_with_what_was_meant(write: Write) -> None:
@@ -236,10 +236,39 @@ def test_the_heartbeat_is_shorter_than_the_lease(write: Write) -> None:
     assert mistakes(file) == ["3: store.heartbeat must be shorter than store.lease"]
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
+def test_a_demo_key_is_for_this_machine(write: Write, host: str) -> None:
+    file = write(f"[server]\nhost = '{host}'\n[auth.api_keys]\ndemo = true\n")
+    assert load(file).auth.api_keys.demo
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.com"])
+def test_a_demo_key_is_refused_where_others_can_reach_it(write: Write, host: str) -> None:
+    (mistake,) = mistakes(write(f"[server]\nhost = '{host}'\n[auth.api_keys]\ndemo = true\n"))
+    assert mistake.startswith(f"4: a demo key is for one machine, and server.host is {host!r}; ")
+
+
 @pytest.mark.parametrize(
     "text, mistake",
     [
-        ("[auth.jwt]\nsecret = 'x'", f"1: auth {LATER} requests would not be authenticated"),
+        ("port = 9000\ngrpc_port = 9000", "3: server.port and server.grpc_port are both 9000"),
+        ("workers = 2\ngrpc_port = 0", "3: grpc_port = 0 would be another port in each of "),
+        ("grpc_port = 70000", "2: server.grpc_port must be between 0 and 65535, not 70000"),
+    ],
+)
+def test_ports_that_cannot_be(write: Write, text: str, mistake: str) -> None:
+    (told,) = mistakes(write(f"[server]\n{text}\n"))
+    assert told.startswith(mistake)
+
+
+@pytest.mark.parametrize(
+    "text, mistake",
+    [
+        (
+            "[auth.api_keys]\nprovider = 'unkey'",
+            "2: auth.api_keys.provider 'unkey' is not in this version yet; there are: local",
+        ),
+        ("[auth.jwt]\nsecret = 'x'", f"1: auth.jwt {LATER} tokens would not be checked"),
         ("[upstreams.a]\nurl = 'x'", f"1: upstreams {LATER} requests would not be forwarded"),
         ("[[providers]]\nname = 'x'", f"1: providers {LATER} webhooks would not be verified"),
         (

@@ -1,9 +1,10 @@
-"""What `oncekey serve` says when it starts: where it listens, and three requests to try."""
+"""What `oncekey serve` says when it starts: where it listens, and what to try."""
 
 from __future__ import annotations
 
 import json
 import shlex
+from typing import NamedTuple
 
 from oncekey.compose.address import without_secrets
 from oncekey.config import RouteSettings, Settings
@@ -11,23 +12,57 @@ from oncekey.config import RouteSettings, Settings
 _KEY = "Idempotency-Key: try-1"
 
 
-def banner_of(settings: Settings, port: int) -> str:
-    url = f"http://{_host_of(settings.server.host)}:{port}"
-    lines = [
-        f"OnceKey serves {settings.app.target} on {url}",
-        f"Ledger: {without_secrets(settings.store.url)}",
-    ]
-    route = _route_to_try(settings)
-    if route is not None:
-        body = route.example or "{}"
-        lines += [
-            "",
-            "Try it:",
-            f"  {_curl(url, route, body)}    # runs",
-            f"  {_curl(url, route, body)}    # same key: the stored answer",
-            f"  {_curl(url, route, _other(body))}    # other body: 422",
+class Banner(NamedTuple):
+    settings: Settings
+    port: int
+    has_api: bool = False
+    secret: str | None = None
+    """Of the API key that was made for trying things out."""
+
+    @property
+    def url(self) -> str:
+        return f"http://{_host_of(self.settings.server.host)}:{self.port}"
+
+    def text(self, grpc_port: int | None = None) -> str:
+        settings = self.settings
+        served = " and ".join(filter(None, (settings.app.target, settings.app.workflows)))
+        lines = [
+            f"OnceKey serves {served or 'the API'} on {self.url}",
+            f"Ledger: {without_secrets(settings.store.url)}",
+            *self._callers(),
         ]
-    return "\n".join([*lines, "", "Ctrl-C stops it."])
+        if grpc_port is not None:
+            lines.append(f"gRPC: {_host_of(settings.server.host)}:{grpc_port}")
+        tries = [*self._tries(), *self._examples()]
+        if tries:
+            lines += ["", "Try it:", *(f"  {each}" for each in tries)]
+        return "\n".join([*lines, "", "Ctrl-C stops it."])
+
+    def _callers(self) -> list[str]:
+        if not self.has_api:
+            return []
+        lines = [f"API: {self.url}/api, described by {self.url}/openapi.json"]
+        if self.secret is None:
+            return [*lines, "Its callers need a key: oncekey apikeys create"]
+        return [*lines, f"API key of the tenant default, good for 24 hours: {self.secret}"]
+
+    def _tries(self) -> list[str]:
+        route = _route_to_try(self.settings)
+        if route is None:
+            return []
+        body = route.example or "{}"
+        return [
+            f"{_curl(self.url, route, body)}    # runs",
+            f"{_curl(self.url, route, body)}    # same key: the stored answer",
+            f"{_curl(self.url, route, _other(body))}    # other body: 422",
+        ]
+
+    def _examples(self) -> list[str]:
+        key = self.secret or "API_KEY"
+        return [
+            each.replace("{url}", self.url).replace("{api_key}", key)
+            for each in self.settings.app.examples
+        ]
 
 
 def _route_to_try(settings: Settings) -> RouteSettings | None:

@@ -48,6 +48,8 @@ def _counted(settings: Settings) -> str:
 def _targets_of(settings: Settings) -> Iterator[tuple[str, str]]:
     if settings.app.target:
         yield "app", settings.app.target
+    if settings.app.workflows:
+        yield "workflows", settings.app.workflows
     for each in settings.routes:
         if each.recover is not None:
             yield "recover", each.recover

@@ -1,7 +1,8 @@
-"""`oncekey serve`: an app with its requests made safe to retry."""
+"""`oncekey serve`: an app with its requests made safe to retry, and durable work."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -21,7 +22,7 @@ from oncekey.config import Settings
     help="The configuration file.  [default: ./oncekey.toml, when it exists]",
 )
 @click.option("--url", metavar="URL", help="The store, in place of the configured one.")
-@click.option("--app", metavar="MODULE:APP", help="The ASGI app to run.")
+@click.option("--app", metavar="MODULE:APP", help="An ASGI app, or an App of workflows.")
 @click.option("--host", help="The address to listen on.  [default: 127.0.0.1]")
 @click.option("--port", type=int, help="The port; 0 for any that is free.  [default: 8700]")
 @click.option("--workers", type=int, metavar="N", help="How many processes.  [default: 1]")
@@ -34,15 +35,17 @@ def serve(
     port: int | None,
     workers: int | None,
 ) -> None:
-    """Run an ASGI app with its requests made safe to retry.
+    """Run an app with its requests made safe to retry, and workflows.
 
     Requests with an Idempotency-Key run once; every retry gets the stored answer. Routes of the
-    configuration say where a key is required and how long answers are kept. Ctrl-C or SIGTERM
-    lets running requests finish first.
+    configuration say where a key is required and how long answers are kept. Workflows are run
+    here, and offered to callers with an API key under /api. [app] workflows in the configuration
+    serves them beside an ASGI app. Ctrl-C or SIGTERM lets running requests and steps finish first.
 
     \b
     Examples:
       oncekey serve --app shop:app
+      oncekey serve --app shop:workflows
       oncekey serve --config examples/quickstart/oncekey.toml --port 9000
       oncekey serve --app shop:app --workers 4 --url postgresql://oncekey@db/app
     """
@@ -63,7 +66,12 @@ def serve(
 
 
 def _check(settings: Settings) -> None:
-    if not settings.app.target:
-        raise Failure("there is no app to serve; name it with --app module:app or [app] target")
-    if settings.server.workers > 1 and isinstance(address_of(settings.store.url), Memory):
+    app, server = settings.app, settings.server
+    if not (app.target or app.workflows or server.api or server.grpc_port is not None):
+        raise Failure(
+            "there is no app to serve; name it with --app module:app, [app] target or workflows"
+        )
+    if server.workers > 1 and isinstance(address_of(settings.store.url), Memory):
         raise Failure("memory:// lives inside one process; use --workers 1 or another store")
+    if server.grpc_port is not None and find_spec("grpc") is None:
+        raise Failure("server.grpc_port needs gRPC: pip install 'oncekey[grpc]'")

@@ -1,11 +1,14 @@
-"""uvicorn around the application: one process, or several on one socket."""
+"""uvicorn around the service: one process, or several on one socket."""
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
 import signal
 import socket
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import click
@@ -13,67 +16,101 @@ import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
-from oncekey.cli.banner import banner_of
+from oncekey.cli.banner import Banner
 from oncekey.cli.failure import Failure
-from oncekey.compose.configured import application_of
+from oncekey.compose.service import Service, service_of
 from oncekey.config import Settings
-from oncekey.integrations.lifespan import Lifespan
+from oncekey.core.callers import Callers
 
+_DEMO_LIFE = 24 * 3600.0
 _NO_START = "the app did not start; what it said about it is above"
 
 
 def run(settings: Settings) -> None:
-    """Serve until told to stop; running requests finish, then the ledger is closed."""
-    application = application_of(settings)
-    listening = _listen(settings)
-    banner = banner_of(settings, listening.getsockname()[1])
+    """Serve until told to stop; running requests and steps finish, then the ledger is closed."""
+    service = service_of(settings)
+    try:
+        listening = _listen(settings)
+        secret = _demo_key(service) if settings.auth.api_keys.demo else None
+    except BaseException:
+        service.at_end()
+        raise
+    banner = Banner(settings, listening.getsockname()[1], has_api=service.has_api, secret=secret)
     if settings.server.workers > 1:
         # It was built to see that it can be; each worker builds its own.
-        application.at_end()
+        service.at_end()
         _run_workers(settings, listening, banner)
     else:
-        _run_alone(settings, application, listening, banner)
+        _run_alone(settings, service, listening, banner)
 
 
 def _run_alone(
-    settings: Settings, application: Lifespan, listening: socket.socket, banner: str
+    settings: Settings, service: Service, listening: socket.socket, banner: Banner
 ) -> None:
     _ignore_second_signals()
+    ready = functools.partial(_stoppable, lambda: service)
     try:
-        _Server(_uvicorn(settings, application), banner).run(sockets=[listening])
+        _Server(_uvicorn(settings, ready), service, banner).run(sockets=[listening])
     except SystemExit as ended:
         raise Failure(_NO_START) from ended
 
 
-def _run_workers(settings: Settings, listening: socket.socket, banner: str) -> None:
-    click.echo(banner)
-    build = functools.partial(application_of, settings)
-    workers = Multiprocess(_uvicorn(settings, build, factory=True), sockets=[listening])
+def _run_workers(settings: Settings, listening: socket.socket, banner: Banner) -> None:
+    click.echo(banner.text(settings.server.grpc_port))
+    ready = functools.partial(_stoppable, functools.partial(service_of, settings))
+    workers = Multiprocess(_uvicorn(settings, ready), sockets=[listening])
     workers.run()
     if any(process.exitcode == STARTUP_FAILURE for process in workers.processes):
         raise Failure(_NO_START)
 
 
+def _demo_key(service: Service) -> str:
+    """The secret of a key for the tenant `default`, good for a day."""
+    created = Callers(service.ledger).create(
+        "default", label="made by oncekey serve", expires_in=_DEMO_LIFE
+    )
+    return asyncio.run(created)[1]
+
+
+def _stoppable(build: Callable[[], Service]) -> Service:
+    """The service, told of the signal that ends it before requests are waited for. uvicorn builds
+    its app on the loop, when it has set its own handlers."""
+    service = build()
+    loop = asyncio.get_running_loop()
+
+    def stop(then: Any, number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(service.let_go)
+        then(number, frame)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, functools.partial(stop, signal.getsignal(number)))
+    return service
+
+
 class _Server(uvicorn.Server):
     """Says what it serves once it does."""
 
-    def __init__(self, config: uvicorn.Config, banner: str) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service, banner: Banner) -> None:
         super().__init__(config)
+        self._service = service
         self._banner = banner
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        click.echo(self._banner)
+        durable = self._service.durable
+        click.echo(self._banner.text(durable.grpc_port if durable else None))
 
 
-def _uvicorn(settings: Settings, app: Any, *, factory: bool = False) -> uvicorn.Config:
+def _uvicorn(settings: Settings, ready: Callable[[], Service]) -> uvicorn.Config:
     return uvicorn.Config(
-        app,
-        factory=factory,
+        ready,
+        factory=True,
         workers=settings.server.workers,
         lifespan="on",
         log_level="warning",
         timeout_graceful_shutdown=max(1, round(settings.server.grace)),
+        # A worker answers nothing while it imports the app; on a busy machine that takes its time.
+        timeout_worker_healthcheck=60,
     )
 
 

@@ -1,4 +1,4 @@
-"""Settings to objects: the ledger, the routes and the application that `oncekey serve` runs."""
+"""Settings to objects: the ledger and the routes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from oncekey.compose.ledger import open_ledger
 from oncekey.compose.target import load_target
 from oncekey.config.settings import RouteSettings, Settings
 from oncekey.core.ledger import Ledger
-from oncekey.integrations.asgi import IdempotencyMiddleware
-from oncekey.integrations.lifespan import Lifespan
 from oncekey.wire.route import Route, route
 
 _KEY_BY_POLICY = {"REQUIRED_A": "required", "ACCEPTED": "optional", "PROHIBITED": "prohibited"}
@@ -30,13 +28,6 @@ def ledger_of(settings: Settings, **options: Any) -> Ledger:
 
 def routes_of(settings: Settings) -> tuple[Route, ...]:
     return tuple(_route_of(each, settings) for each in settings.routes)
-
-
-def application_of(settings: Settings) -> Lifespan:
-    """The app the settings name, protected by their ledger, which is closed at the app's end."""
-    app, routes = load_target(settings.app.target, settings.folder), routes_of(settings)
-    ledger = ledger_of(settings)
-    return Lifespan(IdempotencyMiddleware(app, ledger=ledger, routes=routes), ledger.close)
 
 
 def _route_of(each: RouteSettings, settings: Settings) -> Route:

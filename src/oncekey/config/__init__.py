@@ -2,7 +2,9 @@
 
 from oncekey.config.load import DEFAULT_FILE, load
 from oncekey.config.settings import (
+    ApiKeySettings,
     AppSettings,
+    AuthSettings,
     RouteSettings,
     ScheduleSettings,
     ServerSettings,
@@ -12,7 +14,9 @@ from oncekey.config.settings import (
 
 __all__ = [
     "DEFAULT_FILE",
+    "ApiKeySettings",
     "AppSettings",
+    "AuthSettings",
     "RouteSettings",
     "ScheduleSettings",
     "ServerSettings",

@@ -1,14 +1,16 @@
-"""What must hold between settings: routes against each other, and against the retention classes."""
+"""What must hold between settings: of the server, of routes among each other, and between both and
+the rest."""
 
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address
 
 from oncekey.config.kinds import did_you_mean
 from oncekey.config.lines import Path
 from oncekey.config.reader import Reader
 from oncekey.config.schedules import check_schedules
-from oncekey.config.settings import RouteSettings, Settings
+from oncekey.config.settings import RouteSettings, ServerSettings, Settings
 from oncekey.core.errors import InvalidInput
 from oncekey.core.retention import DEFAULT_CLASSES
 from oncekey.wire.route import route
@@ -23,6 +25,8 @@ def check_settings(settings: Settings, reader: Reader) -> None:
     if slow and not _told(reader, ("store",), "heartbeat", "lease"):
         message = "store.heartbeat must be shorter than store.lease"
         reader.complain(("store", "heartbeat"), message)
+    _check_ports(settings.server, reader)
+    _check_demo(settings, reader)
     for index, each in enumerate(settings.routes):
         path = ("routes", index)
         _check_path(each, path, reader)
@@ -31,6 +35,33 @@ def check_settings(settings: Settings, reader: Reader) -> None:
         _check_retention(each, settings, path, reader)
     _check_twins(settings.routes, reader)
     check_schedules(settings.schedules, reader)
+
+
+def _check_ports(server: ServerSettings, reader: Reader) -> None:
+    if _told(reader, ("server",), "port", "grpc_port", "workers"):
+        return
+    path = ("server", "grpc_port")
+    if server.grpc_port and server.grpc_port == server.port:
+        reader.complain(path, f"server.port and server.grpc_port are both {server.port}")
+    elif server.grpc_port == 0 and server.workers > 1:
+        message = "grpc_port = 0 would be another port in each of several workers; choose one"
+        reader.complain(path, message)
+
+
+def _check_demo(settings: Settings, reader: Reader) -> None:
+    """The key is shown in the clear: only who is on the machine anyway may be let in by it."""
+    host = settings.server.host
+    if settings.auth.api_keys.demo and not _is_loopback(host):
+        message = f"a demo key is for one machine, and server.host is {host!r}; listen on "
+        message += "127.0.0.1, or make keys with `oncekey apikeys create` instead"
+        reader.complain(("auth", "api_keys", "demo"), message)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _told(reader: Reader, path: Path, *names: str) -> bool:

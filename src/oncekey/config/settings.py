@@ -23,10 +23,13 @@ from oncekey.config.kinds import (
     target,
     text,
     whole,
+    words,
 )
 from oncekey.core.retention import check_class
 
 _LARGEST = 1 << 40
+# A field of that name hides it from those below.
+_TARGET = target
 
 
 def setting(kind: Kind | Sections, default: Any = None) -> Any:
@@ -49,12 +52,33 @@ class ServerSettings:
     port: int = setting(whole(0, 65535), 8700)
     workers: int = setting(whole(1, 256), 1)
     grace: float = setting(duration, 20.0)
-    """How long running requests may take to finish when the server is told to stop."""
+    """How long running requests may take to finish when the server is told to stop; and then steps
+    that are being done."""
+    api: bool | None = setting(flag)
+    """Whether durable work is offered over HTTP: where there are workflows, unless given."""
+    grpc_port: int | None = setting(whole(0, 65535))
 
 
 @dataclass(frozen=True, slots=True)
 class AppSettings:
-    target: str = setting(target, "")
+    target: str = setting(_TARGET, "")
+    workflows: str = setting(_TARGET, "")
+    examples: tuple[str, ...] = setting(words, ())
+    """Commands to try; `oncekey serve` shows them when it starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeySettings:
+    provider: str = setting(choice("local", later=("unkey",)), "local")
+    demo: bool = setting(flag, False)
+    """Make a key when the server starts, and show it: for trying things out on one machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthSettings:
+    api_keys: ApiKeySettings = field(
+        default_factory=ApiKeySettings, metadata={"kind": Section(ApiKeySettings)}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +145,9 @@ class Settings:
         default_factory=ServerSettings, metadata={"kind": Section(ServerSettings)}
     )
     app: AppSettings = field(default_factory=AppSettings, metadata={"kind": Section(AppSettings)})
+    auth: AuthSettings = field(
+        default_factory=AuthSettings, metadata={"kind": Section(AuthSettings)}
+    )
     retention: Mapping[str, float] = field(
         default_factory=dict, metadata={"kind": Named(check_class, duration)}
     )
@@ -132,7 +159,7 @@ class Settings:
 
 # Known by name, so that nobody believes they are in force.
 LATER = {
-    "auth": "requests would not be authenticated",
+    "auth.jwt": "tokens would not be checked",
     "upstreams": "requests would not be forwarded",
     "providers": "webhooks would not be verified",
     "routes.upstream": "requests would not be forwarded",

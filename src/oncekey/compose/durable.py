@@ -1,0 +1,90 @@
+"""Settings to objects: durable work beside an application, and the API in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from oncekey.api.app import Api
+from oncekey.api.table import ENDPOINTS
+from oncekey.compose.schedules import scheduler_of
+from oncekey.config.settings import Settings
+from oncekey.core.callers import Callers
+from oncekey.core.ledger import Ledger
+from oncekey.durable.app import App as Workflows
+from oncekey.durable.embedded.engine import EmbeddedEngine
+from oncekey.integrations.lifespan import App, Receive, Scope, Send
+
+_PREFIXES = tuple({each.path.partition("{")[0] for each in ENDPOINTS if "{" in each.path})
+_PATHS = frozenset(each.path for each in ENDPOINTS if "{" not in each.path)
+
+
+class DurableWork:
+    """The engine, the scheduler and gRPC, for one life of an application.
+
+    Without `workflows` it starts, settles and looks; other processes run what is started.
+    """
+
+    def __init__(self, settings: Settings, ledger: Ledger, workflows: Workflows | None) -> None:
+        grace = settings.server.grace
+        self._server = settings.server
+        self._ledger = ledger
+        self._workflows = workflows
+        self._engine = (
+            EmbeddedEngine(ledger, grace=grace)
+            if workflows is None
+            else workflows.engine_on(ledger, grace=grace)
+        )
+        self._scheduler = scheduler_of(settings, ledger, self._engine, grace=grace)
+        self.callers = Callers(ledger)
+        self.api = Api(self._engine, self.callers, ledger)
+        self.grpc_port: int | None = None
+        """Where gRPC listens, once it does."""
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Open until the block ends. Then running steps get their time, and others the rest."""
+        async with AsyncExitStack() as stack:
+            if self._workflows is None:
+                await self._engine.open()
+                stack.push_async_callback(self._engine.close)
+            else:
+                await stack.enter_async_context(self._workflows.using(self._engine))
+            await stack.enter_async_context(self._scheduler)
+            await self._listen(stack)
+            yield
+
+    async def _listen(self, stack: AsyncExitStack) -> None:
+        server = self._server
+        if server.grpc_port is None:
+            return
+        from oncekey.api.grpc.server import serve_grpc
+
+        grpc = await serve_grpc(
+            self._engine,
+            self.callers,
+            self._ledger,
+            server.host,
+            server.grpc_port,
+            shares_port=server.workers > 1,
+        )
+        stack.push_async_callback(grpc.stop, server.grace)
+        self.grpc_port = grpc.port
+
+
+class Front:
+    """The API on its own paths, the app on every other."""
+
+    def __init__(self, api: Api, app: App) -> None:
+        self._api = api
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and belongs_to_api(scope["path"]):
+            await self._api(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def belongs_to_api(path: str) -> bool:
+    return path.startswith(_PREFIXES) or path in _PATHS

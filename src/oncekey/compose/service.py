@@ -1,0 +1,102 @@
+"""Settings to the application that `oncekey serve` runs: an app, the API, and durable work."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from oncekey.compose.configured import ledger_of, routes_of
+from oncekey.compose.durable import DurableWork, Front
+from oncekey.compose.target import load_target
+from oncekey.config.settings import Settings
+from oncekey.core.errors import ConfigurationError
+from oncekey.core.ledger import Ledger
+from oncekey.durable.app import App as Workflows
+from oncekey.integrations.asgi import IdempotencyMiddleware, respond
+from oncekey.integrations.lifespan import App, Lifespan, Receive, Scope, Send
+from oncekey.wire.problem import problem
+
+
+class Targets(NamedTuple):
+    """What there is to serve."""
+
+    app: App | None
+    workflows: Workflows | None
+
+
+class Service(Lifespan):
+    """An ASGI app for one process. `durable` is None where there is no durable work."""
+
+    def __init__(
+        self, front: App, ledger: Ledger, durable: DurableWork | None, *, has_api: bool
+    ) -> None:
+        self.ledger = ledger
+        self.durable = durable
+        self.has_api = has_api
+        if durable is None:
+            super().__init__(front, ledger.close)
+        else:
+            super().__init__(front, ledger.close, durable.running)
+
+    def let_go(self) -> None:
+        """It is about to stop: nobody is kept waiting any longer."""
+        if self.durable is not None:
+            self.durable.api.patience.end()
+
+
+def service_of(settings: Settings) -> Service:
+    """What the settings name, on their ledger, which is closed at the end of the service."""
+    targets, routes = targets_of(settings), routes_of(settings)
+    ledger = ledger_of(settings)
+    try:
+        durable = _durable_of(settings, ledger, targets.workflows)
+    except BaseException:
+        ledger.close()
+        raise
+    front: App = _nothing
+    if targets.app is not None:
+        front = IdempotencyMiddleware(targets.app, ledger=ledger, routes=routes)
+    api = settings.server.api
+    if durable is None or not (targets.workflows is not None if api is None else api):
+        return Service(front, ledger, durable, has_api=False)
+    return Service(Front(durable.api, front), ledger, durable, has_api=True)
+
+
+def targets_of(settings: Settings) -> Targets:
+    """Load what `[app]` names. Raises `ConfigurationError` for what cannot be served."""
+    app = workflows = None
+    if settings.app.workflows:
+        workflows = load_target(settings.app.workflows, settings.folder)
+        if not isinstance(workflows, Workflows):
+            raise ConfigurationError(
+                f"app.workflows: {settings.app.workflows} is no oncekey.App; an ASGI app goes to "
+                "app.target"
+            )
+    if settings.app.target:
+        app = load_target(settings.app.target, settings.folder)
+        if isinstance(app, Workflows):
+            if workflows is not None:
+                raise ConfigurationError(
+                    f"app.target: {settings.app.target} has workflows, and app.workflows names "
+                    "others; register them all with one oncekey.App"
+                )
+            app, workflows = None, app
+    return Targets(app, workflows)
+
+
+def _durable_of(
+    settings: Settings, ledger: Ledger, workflows: Workflows | None
+) -> DurableWork | None:
+    server = settings.server
+    asked = server.api or server.grpc_port is not None or settings.schedules
+    return DurableWork(settings, ledger, workflows) if workflows is not None or asked else None
+
+
+async def _nothing(scope: Scope, _: Receive, send: Send) -> None:
+    """Stands where there is no app."""
+    match scope["type"]:
+        case "http":
+            await respond(send, problem("not-found"))
+        case "websocket":
+            await send({"type": "websocket.close"})
+        case _:
+            raise NotImplementedError
