@@ -15,8 +15,8 @@ from bench.stage import Stage
 HERE = Path(__file__).parent
 EXAMPLES = """\
 examples:
-  python -m bench                             everything; about 25 minutes; writes bench/RESULTS.md
-  python -m bench --quick                     the main contenders, short rounds; under 3 minutes
+  python -m bench                             everything; about 33 minutes; writes bench/RESULTS.md
+  python -m bench --quick                     the main contenders, short rounds; about 5 minutes
   python -m bench --only new-keys replays     these scenarios
   python -m bench --contender asgi: redis     contenders whose name has a word, and their bare app
   python -m bench --list                      scenarios and contenders, and who cannot run here

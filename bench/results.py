@@ -11,7 +11,7 @@ from bench.rounds import Spread, spread_of
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is measured: the whole run stays under half an hour, the quick one is short."""
+    """How much is measured: the whole run takes about half an hour, the quick one is short."""
 
     quick: bool = False
     rounds: int = 5
