@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from oncekey.core.errors import ConditionInvalid, ConfigurationError
 from oncekey.durable import conditions
 from oncekey.durable.condition_cost import cost_of, tree_of
-from oncekey.durable.conditions import ConditionTrouble, Subject, compile_condition
+from oncekey.durable.conditions import LARGEST, ConditionTrouble, Subject, compile_condition
 from oncekey.durable.engine import MAX_EVENT
 from oncekey.durable.values import canonical
 
@@ -114,7 +114,7 @@ def test_data_are_compared_as_json_is_compared_elsewhere(one: Any, other: Any) -
 def test_what_cannot_be_used_is_refused_by_its_rule(expression: str, rule: str | None) -> None:
     if rule is None:
         # Whether this is a boolean, only an event can tell.
-        assert compile_condition(expression).largest == MAX_EVENT
+        assert compile_condition(expression).largest == LARGEST
         return
     with pytest.raises(ConditionInvalid, match=rule):
         compile_condition(expression)
@@ -157,7 +157,7 @@ def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyP
         ("input.id == 'a'", {"id": "a\0b"}, "the character U\\+0000"),
         ("input.id == 'a'", {"id": "a", "a\0": 1}, "the character U\\+0000"),
         ("input.id == 'a'", {"id": "\\\0"}, "the character U\\+0000"),
-        ("input.id == 'a'", {"id": "a" * MAX_EVENT}, "at most 262144 bytes"),
+        ("input.id == 'a'", {"id": "a" * LARGEST}, "at most 327680 bytes"),
     ],
 )
 def test_an_error_is_trouble_and_never_an_answer(expression: str, data: Any, reason: str) -> None:
@@ -233,17 +233,22 @@ def test_what_could_take_all_memory_or_minutes_is_refused(expression: str) -> No
         "[input.a, input.b].exists(x, x == 'foo')",
         "input.id.matches('^ORD-[0-9]+$')",
         "timestamp(input.at) > timestamp('2024-01-01T00:00:00Z')",
-        " && ".join(["input.a == input.b"] * 70),
+        " && ".join(["input.a == input.b"] * 60),
     ],
 )
 def test_what_is_asked_of_events_in_practice_is_asked_of_the_largest(expression: str) -> None:
-    assert compile_condition(expression).largest == MAX_EVENT
+    assert compile_condition(expression).largest == LARGEST
+
+
+def test_the_largest_event_may_have_a_key_and_headers() -> None:
+    data = {"a": "x" * (MAX_EVENT - len(b'{"a":""}'))}
+    assert holds("headers.b == key", data, "k" * 200, b="k" * 200)
 
 
 def test_what_grows_faster_than_the_event_is_asked_of_smaller_ones() -> None:
     condition = compile_condition("input.wanted.all(w, w in input.offered)")
     assert condition.evaluate({"wanted": [1, 2], "offered": [2, 1]}, "k", {})
-    with pytest.raises(ConditionTrouble, match="put to events of at most 4096 bytes, and this"):
+    with pytest.raises(ConditionTrouble, match="put to events of at most 5120 bytes, and this"):
         condition.evaluate({"wanted": [1, 2], "offered": [1] * 3000}, "k", {})
 
 

@@ -21,6 +21,8 @@ MAX_EXPRESSION = 4096
 MAX_COST = 2e7
 """About half a second, and so many bytes."""
 MAX_DEPTH = 200
+LARGEST = MAX_EVENT + (64 << 10)
+"""Bytes of an event as it is put to a condition: data, key and headers."""
 _SMALLEST_EVENT = 4096
 _MAX_TROUBLE = 500
 
@@ -141,10 +143,10 @@ def _environment() -> Any:
 
 def _bounds_of(program: Any) -> tuple[int, float]:
     """The largest event it may be put to, and what it costs then."""
-    tree, event = tree_of(program.serialize()), MAX_EVENT
+    tree, event = tree_of(program.serialize()), LARGEST
     try:
         while (cost := cost_of(tree, event)) > MAX_COST:
-            if event <= _SMALLEST_EVENT:
+            if event // 2 < _SMALLEST_EVENT:
                 raise ConditionInvalid("the condition could take too long; make it simpler")
             event //= 2
     except NotBoundable as error:
