@@ -4,14 +4,17 @@ import json
 import re
 import signal
 import subprocess
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from email.parser import Parser
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from tests.fixtures.command import Run
-from tests.fixtures.served import QUICKSTART, Served
+from tests.fixtures.served import QUICKSTART, Serve, Served
 
 SLOW = {"Idempotency-Key": "slow-1"}
 
@@ -33,7 +36,7 @@ def curl(words: list[str]) -> tuple[int, dict[str, str], str]:
 
 
 def test_the_three_commands_it_prints(quickstart: Served) -> None:
-    first, again, other = [curl(words) for words in quickstart.curls]
+    first, again, other = [curl(words) for words in quickstart.curls[:3]]
 
     assert first[0] == 201
     assert "idempotent-replayed" not in first[1]
@@ -107,12 +110,90 @@ def test_it_stops_in_good_order(quickstart: Served, oncekey: Run, number: int) -
     assert (kept["key"], kept["state"]) == ("slow-1", "succeeded")
 
 
+def offered(served: Served) -> list[str]:
+    """Every command it prints, as it is to be pasted."""
+    lines = [line.strip() for line in served.banner.splitlines()]
+    return [line for line in lines if line.startswith(("curl ", "ID="))]
+
+
+def paste(commands: list[str], folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Run them in one shell, one after the other."""
+    return subprocess.run(
+        ["bash", "-e"],
+        input="\n".join(commands),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+
+
+def answers_in(text: str) -> Iterator[Any]:
+    """The JSON documents in what `curl` printed, which ends none of them with a line."""
+    decoder, rest = json.JSONDecoder(), text.strip()
+    while rest:
+        answer, end = decoder.raw_decode(rest)
+        yield answer
+        rest = rest[end:].strip()
+
+
+def test_a_workflow_by_three_commands(quickstart: Served, tmp_path: Path) -> None:
+    start, resolve, wait = offered(quickstart)[3:]
+    done = paste([start, resolve, wait], tmp_path)
+
+    first, _, rest = done.stdout.partition("\n")
+    assert re.fullmatch("wf_[0-9a-f]{16}", first)
+    settled, ended = answers_in(rest)
+    assert not settled["already_resolved"]
+    assert settled["idempotency_key_new"]
+    assert (ended["id"], ended["status"]) == (first, "succeeded")
+    assert ended["result"] == {"order": 42, "text": "tea: 4.99 paid by card"}
+
+
+def test_the_webhook_may_come_first_and_everything_twice(
+    quickstart: Served, tmp_path: Path
+) -> None:
+    start, resolve, wait = offered(quickstart)[3:]
+    done = paste([resolve, "echo", start, wait, start, resolve, "echo", wait], tmp_path)
+
+    parked, first, one, second, again, two = [
+        line for line in re.split(r"\n|(?<=\})(?=wf_)", done.stdout) if line
+    ]
+    assert json.loads(parked)["parked_until"] is not None
+    assert first == second
+    assert json.loads(one)["status"] == "succeeded"
+    assert not json.loads(again)["idempotency_key_new"]
+    assert json.loads(two) == json.loads(one)
+
+
+def test_a_workflow_outlives_its_process(
+    serve: Serve, quickstart: Served, tmp_path: Path, oncekey: Run
+) -> None:
+    start, *_ = offered(quickstart)[3:]
+    first = paste([start], tmp_path).stdout.strip()
+    while json.loads(oncekey("workflows", "show", first, "--json").stdout)["status"] != "waiting":
+        continue
+    quickstart.kill()
+
+    again = serve("--config", str(QUICKSTART / "oncekey.toml"))
+    done = paste(offered(again)[3:], tmp_path)
+    second, _, rest = done.stdout.partition("\n")
+    assert second == first
+    assert list(answers_in(rest))[-1]["status"] == "succeeded"
+    shown = json.loads(oncekey("workflows", "show", first, "--json").stdout)
+    assert [each["name"] for each in shown["journal"]] == [
+        "create-charge", "payment", "sleep", "send_receipt",
+    ]  # fmt: skip
+
+
 def test_the_readme_shows_the_commands_it_prints(quickstart: Served) -> None:
     readme = (QUICKSTART / "README.md").read_text()
-    shown = re.findall(r"^\$ (curl -i .*)$", readme, re.MULTILINE)
+    shown = re.findall(r"^\$ ((?:curl|ID=).*)$", readme, re.MULTILINE)
     printed = [
-        line.strip().partition("    #")[0].replace(quickstart.url, "http://127.0.0.1:8700")
-        for line in quickstart.banner.splitlines()
-        if line.strip().startswith("curl")
+        re.sub(r"ok_[\w-]+", "ok_...", line.partition("    #")[0]).replace(
+            quickstart.url, "http://127.0.0.1:8700"
+        )
+        for line in offered(quickstart)
     ]
-    assert shown == printed[:2]
+    assert shown == [*printed[:2], *printed[3:]]
