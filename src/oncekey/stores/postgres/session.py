@@ -3,6 +3,7 @@ what runs have done another."""
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,8 @@ _IDLE_SECONDS = 1.0
 _LARGEST = 64 << 20
 # Somebody's open transaction is in the way; waiting longer would stop everybody else.
 _BLOCKED = (errors.LockNotAvailable, errors.DeadlockDetected)
+_TRIES = 2
+_LONGEST_PAUSE = 0.05
 
 
 class PostgresSession:
@@ -63,12 +66,15 @@ class PostgresSession:
         self._used_at = time.monotonic()
         try:
             self._backend = backend_of(connection)
-            for name, oids in _PREPARED.items():
-                sql = QUERIES[name.decode()].encode()
-                _checked(connection.pgconn.prepare(name, sql, list(oids)), connection)
+            for name in _PREPARED:
+                self._prepare(name)
         except psycopg.Error as error:
             connection.close()
             raise failure_of(error) or error from error
+
+    def _prepare(self, name: bytes) -> None:
+        sql, oids = QUERIES[name.decode()].encode(), list(_PREPARED[name])
+        _checked(self._connection.pgconn.prepare(name, sql, oids), self._connection)
 
     def commit(self, requests: list[Any]) -> list[Any]:
         try:
@@ -165,7 +171,12 @@ class PostgresSession:
             bound = [str(owner).encode(), str(self._store.stale).encode(), *values(owner)]
             # One call that lets go of the interpreter once; a cursor would do so several times.
             result = self._connection.pgconn.exec_prepared(name, bound, _FORMATS[name])
-            numbers = _checked(result, self._connection).get_value(0, 0)
+            try:
+                numbers = _checked(result, self._connection).get_value(0, 0)
+            except errors.InvalidSqlStatementName:
+                # After a rollback the driver drops what is prepared, also what it did not prepare.
+                self._prepare(name)
+                continue
             if numbers is not None:
                 return owner, [int(each) for each in numbers[1:-1].split(b",") if each]
             self._store.revive(self._connection, owner)
@@ -182,18 +193,17 @@ class PostgresSession:
         if type(request) in _READS:
             return drive(carry_out(request, self._store.setting()), self._run)
         insert = insert_of(request)
-        # Executions that wait for each other's end may lock each other; the second try finds one of
-        # them done.
-        last = 1 if type(request) in WORK else 0
-        for attempt in range(last + 1):
+        # Executions that call each other may lock each other; another try finds one of them done.
+        tries = _TRIES if type(request) in WORK else 1
+        while True:
             try:
                 return self._transact(request, insert)
             except _BLOCKED as error:
-                if insert is not None:
-                    return held_elsewhere(insert)
-                if attempt == last:
-                    return failure_of(error)
-        raise AssertionError(request)
+                tries -= 1
+                if not tries:
+                    return held_elsewhere(insert) if insert is not None else failure_of(error)
+            # Not at the same moment as whoever was in the way.
+            time.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311 - not for a secret
 
     def _transact(self, request: Any, insert: Insert | None) -> Any:
         if _makes_ours(request):

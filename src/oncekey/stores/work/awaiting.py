@@ -46,6 +46,8 @@ def wait_for(request: Await, setting: Setting) -> Steps:
     advance, promise = request.advance, request.promise
     if request.insert is not None:
         yield "lock_key", {"digest": request.insert.digest}
+    if request.start is not None and request.start.insert is not None:
+        yield from _lock_child(request.start.insert.digest)
     rows = yield from hold(advance, setting)
     if not is_held(rows, advance):
         return Lost()
@@ -60,6 +62,12 @@ def wait_for(request: Await, setting: Setting) -> Steps:
     if taken is not None:
         return taken
     return (yield from _make(request, setting))
+
+
+def _lock_child(digest: bytes) -> Generator[Step, list[Row], None]:
+    """A child that is there already is locked before who calls it, as it is when it ends."""
+    for row in (yield "find", {"digest": digest}):
+        yield "lock_execution", {"id": row[0]}
 
 
 def _again(request: Await, promise: Promise) -> Generator[Step, list[Row], Awaited]:

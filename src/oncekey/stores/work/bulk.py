@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from oncekey.core.execution import Sort, Status
-from oncekey.core.work import ENGINE, Advance, Start
+from oncekey.core.work import ENGINE, Advance, Ending, Start
 
 _json = msgspec.json.Encoder().encode
 _RUNNING = int(Status.RUNNING)
