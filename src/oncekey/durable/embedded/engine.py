@@ -135,7 +135,7 @@ class EmbeddedEngine(Engine):
             runs.release(start)
             return StartAnswer(_same(answer, start, key), created=False)
         runs.spawned(start)
-        return StartAnswer(start.execution._replace(owner=answer.owner), created=True)
+        return StartAnswer(start.execution, created=True)
 
     async def execution(self, tenant: str, id: str) -> Execution:  # noqa: A002
         number = _number_of(id)

@@ -106,9 +106,8 @@ class Promises:
         while found.state is PromiseState.PENDING and (left := deadline - loop.time()) > 0:
             future = self._watching.enter(found.id)
             found = await self.find(tenant, address)
-            if found.state is not PromiseState.PENDING:
-                future.cancel()
-            await self._watching.wait(found.id, future, min(left, LOOK_AGAIN))
+            pause = min(left, LOOK_AGAIN) if found.state is PromiseState.PENDING else 0.0
+            await self._watching.wait(found.id, future, pause)
             found = await self.find(tenant, address)
         return found
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
+from inspect import CO_COROUTINE, isawaitable, iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from oncekey.core.errors import NonDeterministic, OnceKeyError, StepFailed, TerminalError
@@ -95,11 +95,12 @@ async def attempt(
 
 async def _call(run: Run, function: Callable[..., Any], args: Any) -> Any:
     """Async functions on the loop, others in a thread: a step that blocks stops nobody else."""
-    if inspect.iscoroutinefunction(function):
+    code = getattr(function, "__code__", None)
+    if (code is not None and code.co_flags & CO_COROUTINE) or iscoroutinefunction(function):
         return await function(*args)
     call = partial(copy_context().run, function, *args)
     result = await run.loop.run_in_executor(run.runs.threads, call)
-    return await result if inspect.isawaitable(result) else result
+    return await result if isawaitable(result) else result
 
 
 async def try_later(run: Run, seq: int, name: str, retry: Retry, error: Exception) -> None:

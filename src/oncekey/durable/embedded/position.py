@@ -1,0 +1,121 @@
+"""Where a workflow's code is: each call of the context has a position, the same in every replay."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING, Any
+
+from oncekey.core.errors import NonDeterministic
+from oncekey.core.execution import BRANCH_BITS, Entry, PromiseKind, Step
+from oncekey.core.identifier import millisecond_of
+from oncekey.durable.embedded.running import failure_ending
+
+if TYPE_CHECKING:
+    from oncekey.durable.embedded.run import Run
+
+_INDEX = (1 << BRANCH_BITS) - 1
+STEP_BY_KIND = {
+    PromiseKind.PROMISE: Step.PROMISE,
+    PromiseKind.SLEEP: Step.SLEEP,
+    PromiseKind.EVENT: Step.EVENT,
+    PromiseKind.CALL: Step.CALL,
+}
+
+
+class Branch:
+    """One task of the workflow's code: how many calls it has made, and what time it has seen."""
+
+    __slots__ = ("index", "now", "number", "random")
+
+    def __init__(self, number: int, now: int) -> None:
+        self.number = number
+        self.index = 0
+        self.now = now
+        self.random: random.Random | None = None
+
+
+class Positions:
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._origin = run.execution.origin or run.execution.id
+        self._branches: dict[Any, Branch] = {}
+        self.arguments_differ = False
+        """Whether a replay may come with other arguments: tokens are never kept."""
+
+    def branch(self) -> Branch:
+        """Of the task that calls. A task gets its number when it first uses the context."""
+        task = asyncio.current_task()
+        branch = self._branches.get(task)
+        if branch is None:
+            began = millisecond_of(self._origin)
+            last = max((each.now for each in self._branches.values()), default=began)
+            branch = self._branches[task] = Branch(len(self._branches), last)
+            if task is not None and task not in self._run.tasks:
+                self._run.tasks.add(task)
+                task.add_done_callback(self._run.tasks.discard)
+        return branch
+
+    def step(self) -> tuple[Branch, int]:
+        """The position of the next call."""
+        branch = self.branch()
+        seq = branch.number << BRANCH_BITS | branch.index
+        branch.index += 1
+        return branch, seq
+
+    def random(self) -> random.Random:
+        branch = self.branch()
+        if branch.random is None:
+            branch.random = random.Random(f"{self._origin}:{branch.number}")  # noqa: S311
+        return branch.random
+
+    def known(
+        self, branch: Branch, seq: int, step: Step, name: str, fingerprint: bytes
+    ) -> Entry | None:
+        """What the journal has at this position, if it has what the code now asks for."""
+        run = self._run
+        entry = run.journal.get(seq)
+        if entry is None:
+            self._check_promise(branch, seq, step, name)
+            return None
+        if entry.step is not step or entry.name != name:
+            self._does_not_fit(seq, _said(entry.step, entry.name), _said(step, name))
+        if entry.fingerprint != fingerprint and not self.arguments_differ:
+            self._does_not_fit(seq, _said(step, name), f"{_said(step, name)} with other arguments")
+        return entry
+
+    def _check_promise(self, branch: Branch, seq: int, step: Step, name: str) -> None:
+        """Nothing has ended here: what is waited for here must be what the code asks for."""
+        promise = self._run.promises.get(seq)
+        if promise is not None and promise.kind is PromiseKind.RETRY:
+            # A step that was tried in vain has not ended: other code may take its place.
+            return
+        if promise is not None:
+            expected = STEP_BY_KIND[promise.kind]
+            if expected is not step or promise.name != name:
+                self._does_not_fit(seq, _said(expected, promise.name), _said(step, name))
+        elif seq < self._run.last.get(branch.number, -1):
+            self._does_not_fit(seq, "nothing", _said(step, name))
+
+    def check_everything_was_seen(self) -> None:
+        """The code has returned: there must be nothing in its journal that it did not ask for."""
+        asked = {each.number: each.index for each in self._branches.values()}
+        for branch, last in self._run.last.items():
+            if last & _INDEX >= asked.get(branch, 0):
+                entry = self._run.journal[last]
+                self._does_not_fit(last, _said(entry.step, entry.name), "the end")
+
+    def _does_not_fit(self, seq: int, expected: str, came: str) -> None:
+        run = self._run
+        branch, index = seq >> BRANCH_BITS, seq & _INDEX
+        place = f"step {index + 1}" + (f" of branch {branch}" if branch else "")
+        error = NonDeterministic(
+            f"the code of {run.definition.name} does not fit the journal of "
+            f"{run.execution.public_id}: at {place} the journal has {expected}, "
+            f"the code came to {came}"
+        )
+        raise run.halt(failure_ending(run, error))
+
+
+def _said(step: Step, name: str) -> str:
+    return step.name.lower() if step is Step.SLEEP else f"{step.name.lower()} {name!r}"
