@@ -102,6 +102,19 @@ def test_the_edges_of_the_grammar_are_inside(key: str) -> None:
     assert check_key(key) == key
 
 
+def test_the_key_of_a_tick_is_one() -> None:
+    assert parse_key("sched:prices.eu_1-a:1767225600000") == "sched:prices.eu_1-a:1767225600000"
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["sched:x", "sched::1", "sched:x:", "sched:x:1a", "sched:x:1:2", "sched:-x:1", "sched:x: 1"],
+)
+def test_but_nothing_else_with_a_colon(key: str) -> None:
+    with pytest.raises(KeyInvalid):
+        parse_key(key)
+
+
 @pytest.mark.parametrize("name", ["invoice:42", "größe", "a b", "x" * 512, "t-x", "[ ]"])
 def test_a_name_chosen_by_code_may_be_any_printable_text(name: str) -> None:
     assert check_name(name) == name
