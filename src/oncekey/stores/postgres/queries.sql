@@ -247,6 +247,10 @@ SELECT
     set_config('enable_mergejoin', 'off', false),
     set_config('jit', 'off', false)
 
+-- name: hurry
+-- Who carries several requests out in one transaction waits for nobody: milliseconds.
+SELECT set_config('lock_timeout', '20', true)
+
 -- name: backend
 SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()
 

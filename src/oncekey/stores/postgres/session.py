@@ -52,6 +52,9 @@ _LARGEST = 64 << 20
 # Somebody's open transaction is in the way; waiting longer would stop everybody else.
 _BLOCKED = (errors.LockNotAvailable, errors.DeadlockDetected)
 _TRIES = 2
+# So many in one transaction: their locks are held until the last of them is done.
+_TOGETHER = 16
+_WORK_TOGETHER = WORK.keys() - READS
 _LONGEST_PAUSE = 0.05
 
 
@@ -114,15 +117,37 @@ class PostgresSession:
         found = self._claim(group)
         owner, alone = self._work(group)
         alone.update(id(request) for request in group.others)
-        answers = []
+        found |= self._carry_out([request for request in requests if id(request) in alone])
+        return [
+            found[id(request)] if id(request) in found else answer_of(request, owner)
+            for request in requests
+        ]
+
+    def _carry_out(self, requests: list[Any]) -> dict[int, Any]:
+        """What needs steps of its own: durable work a few at a time, everything else one by one."""
+        work = [request for request in requests if type(request) in _WORK_TOGETHER]
+        answers: dict[int, Any] = {}
+        for start in range(0, len(work), _TOGETHER):
+            answers |= self._together(work[start : start + _TOGETHER])
         for request in requests:
-            if id(request) in found:
-                answers.append(found[id(request)])
-            elif id(request) in alone:
-                answers.append(self._alone(request))
-            else:
-                answers.append(answer_of(request, owner))
+            if id(request) not in answers:
+                answers[id(request)] = self._alone(request)
         return answers
+
+    def _together(self, requests: list[Any]) -> dict[int, Any]:
+        """Several in one transaction, and on disk by one commit; when somebody is in the way of
+        one of them, each by itself."""
+        if len(requests) == 1:
+            return {}
+        try:
+            if any(map(_makes_ours, requests)):
+                self._store.keep_alive(self._connection)
+            setting = self._store.setting()
+            with self._connection.transaction():
+                self._run("hurry", {})
+                return {id(each): drive(carry_out(each, setting), self._run) for each in requests}
+        except _BLOCKED:
+            return {}
 
     def _claim(self, group: Sorted) -> dict[int, Any]:
         """Write claims and outcomes; answers what became of those that did not go in."""

@@ -159,9 +159,24 @@ FROM oncekey_journal
 WHERE execution = %(execution)s
 ORDER BY at, seq
 
+-- name: read_executions
+SELECT * FROM oncekey_execution_rows
+WHERE id IN (SELECT CAST(e AS BIGINT)
+    FROM jsonb_array_elements_text(CAST(%(ids)s AS JSONB)) AS e)
+ORDER BY id
+
+-- name: journals
+SELECT execution, seq, step, name, fingerprint, failed, body, attempts, started_at, at
+FROM oncekey_journal
+WHERE execution IN (SELECT CAST(e AS BIGINT)
+    FROM jsonb_array_elements_text(CAST(%(ids)s AS JSONB)) AS e)
+ORDER BY execution, at, seq
+
 -- name: waits_of
 SELECT * FROM oncekey_promise_rows
-WHERE execution = %(execution)s AND (state = 0 OR kind = 4)
+WHERE execution IN (SELECT CAST(e AS BIGINT)
+        FROM jsonb_array_elements_text(CAST(%(ids)s AS JSONB)) AS e)
+    AND (state = 0 OR kind = 4)
 ORDER BY id
 
 -- name: list_executions

@@ -134,8 +134,18 @@ FROM oncekey_journal
 WHERE execution = :execution
 ORDER BY at, seq
 
+-- name: read_executions
+SELECT * FROM oncekey_execution_rows WHERE id IN (SELECT value FROM json_each(:ids)) ORDER BY id
+
+-- name: journals
+SELECT execution, seq, step, name, fingerprint, failed, body, attempts, started_at, at
+FROM oncekey_journal
+WHERE execution IN (SELECT value FROM json_each(:ids))
+ORDER BY execution, at, seq
+
 -- name: waits_of
-SELECT * FROM oncekey_promise_rows WHERE execution = :execution AND (state = 0 OR kind = 4)
+SELECT * FROM oncekey_promise_rows
+WHERE execution IN (SELECT value FROM json_each(:ids)) AND (state = 0 OR kind = 4)
 ORDER BY id
 
 -- name: list_executions

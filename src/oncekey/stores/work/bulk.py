@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from oncekey.core.execution import Sort, Status
-from oncekey.core.work import ENGINE, Advance, Ending, Start
+from oncekey.core.work import ENGINE, Advance, Start
 
 _json = msgspec.json.Encoder().encode
 _RUNNING = int(Status.RUNNING)
@@ -40,7 +40,7 @@ def is_bulk(request: Any) -> bool:
     if request.ending is None:
         # One that writes nothing asks whether the run still has its execution: no row would tell.
         return bool(request.entries)
-    return request.ending.plain and request.ending.status.is_over
+    return bool(request.ending.plain and request.ending.status.is_over)
 
 
 def size_of(request: Any) -> int:

@@ -243,39 +243,36 @@ def pick_up(request: PickUp, setting: Setting) -> Steps:
         "limit": request.limit,
         "only": request.only,
     }
-    numbers = [row[0] for row in (yield "pick_up", values)]
-    return (yield from _read_all(sorted(numbers)))
+    return (yield from _read_all([row[0] for row in (yield "pick_up", values)]))
 
 
 def mine(request: Mine, setting: Setting) -> Steps:
     return [tuple(row) for row in (yield "running_of", {"owner": setting.owner})]
 
 
-def _read_all(numbers: list[int]) -> Generator[Step, list[Row], list[Picked]]:
-    picked = []
-    for number in numbers:
-        one = yield from _read(number)
-        picked.append(one)
-    return picked
-
-
 def load(request: Load, setting: Setting) -> Steps:
     rows = yield "lock_execution", {"id": request.id}
     if not rows or tuple(rows[0][:2]) != (Status.RUNNING, request.fence):
         return Lost()
-    return (yield from _read(request.id))
+    (loaded,) = yield from _read_all([request.id])
+    return loaded
 
 
-def _read(number: int) -> Generator[Step, list[Row], Picked]:
-    """An execution with everything a replay needs."""
-    rows = yield "find_execution", {"id": number, "tenant": None}
-    entries = yield "journal", {"execution": number}
-    promises = yield "waits_of", {"execution": number}
-    return Picked(
-        execution_of(rows[0]),
-        [entry_of(row) for row in entries],
-        [promise_of(row) for row in promises],
-    )
+def _read_all(numbers: list[int]) -> Generator[Step, list[Row], list[Picked]]:
+    """Executions in the order of their numbers, with everything a replay needs."""
+    if not numbers:
+        return []
+    values = {"ids": json.dumps(numbers)}
+    picked = {
+        row[0]: Picked(execution_of(row), [], []) for row in (yield "read_executions", values)
+    }
+    for number, *entry in (yield "journals", values):
+        picked[number].entries.append(entry_of(entry))
+    for row in (yield "waits_of", values):
+        promise = promise_of(row)
+        assert promise.execution is not None
+        picked[promise.execution].promises.append(promise)
+    return list(picked.values())
 
 
 def values_of(execution: Execution, owner: int, *, keyed: bool) -> dict[str, Any]:

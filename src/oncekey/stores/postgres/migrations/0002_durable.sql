@@ -273,13 +273,17 @@ BEGIN
     WITH run AS MATERIALIZED (
         SELECT DISTINCT (r ->> 0)::BIGINT AS id, (r ->> 1)::BIGINT AS fence
         FROM jsonb_array_elements(p_entries || p_endings) AS e (r)
-    ), held AS MATERIALIZED (
-        SELECT x.id FROM run
-        JOIN oncekey_executions AS x ON x.id = run.id AND x.fence = run.fence AND x.status = 1
+    ), locked AS MATERIALIZED (
+        -- By number alone: no index but that of the numbers is of use here.
+        SELECT x.id, x.status, x.fence, run.fence AS wanted FROM run
+        JOIN oncekey_executions AS x ON x.id = run.id
         ORDER BY x.id
         FOR NO KEY UPDATE OF x SKIP LOCKED
     )
-    SELECT (SELECT count(*) FROM run), ARRAY(SELECT id FROM held) INTO v_runs, v_held;
+    SELECT
+        (SELECT count(*) FROM run),
+        ARRAY(SELECT id FROM locked WHERE status = 1 AND fence = wanted)
+    INTO v_runs, v_held;
     v_keyed := ARRAY(
         SELECT (r ->> 0)::BIGINT FROM jsonb_array_elements(p_endings) AS e (r)
         WHERE (r ->> 7)::INTEGER = 1
