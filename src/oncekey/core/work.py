@@ -431,6 +431,8 @@ class Ripe(NamedTuple):
     """Executions whose own time was up."""
     next_at: int | None
     """When the next promise or execution is due."""
+    alone: tuple[int, ...] = ()
+    """Promises whose time was up and no execution waits for."""
 
 
 class Picked(NamedTuple):

@@ -75,7 +75,7 @@ def test_a_promise_that_was_not_settled_in_time_fails(worker: Worker) -> None:
 
 def test_a_promise_without_an_execution_times_out(worker: Worker) -> None:
     promise = worker.make(due_at=worker.clock.now()).promise
-    assert worker.due() == Ripe([], [], None)
+    assert worker.due() == Ripe([], [], None, (promise.id,))
     late = worker.promise(id=promise.id)
     assert late is not None
     assert (late.state, late.settled_at) == (PromiseState.TIMED_OUT, worker.clock.now())

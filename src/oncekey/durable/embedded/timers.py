@@ -60,6 +60,8 @@ class Timers:
             for woken in ripe.woken:
                 self._runs.woken(woken)
                 self._runs.watching.changed(woken.promise)
+            for number in ripe.alone:
+                self._runs.watching.changed(number)
             for number in ripe.ended:
                 self._runs.cancelled(number)
                 self._runs.watching.changed(number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import Any, TypeVar
 
 from oncekey.core.execution import Promise, PromiseKind, PromiseState, Status
@@ -28,9 +28,12 @@ class MemoryTidying:
     def _due(self, request: Due) -> Ripe:
         now, late, overdue, limit = request
         woken: list[Woken] = []
+        alone: list[int] = []
         for due_at, number in self._due_promises()[:limit]:
             if due_at <= now:
-                woken += self._ripen(self._kept.promises[number], now, late)
+                told = self._ripen(self._kept.promises[number], now, late)
+                woken += told
+                alone += () if told else (number,)
         ended: list[int] = []
         for due_at, number in self._due_executions()[:limit]:
             if due_at <= now:
@@ -39,9 +42,9 @@ class MemoryTidying:
                 woken += self._kept.end(number, ending, now, from_outside=True)
                 ended.append(number)
         later = self._due_promises() + self._due_executions()
-        return Ripe(woken, ended, min((due_at for due_at, _ in later), default=None))
+        return Ripe(woken, ended, min((due_at for due_at, _ in later), default=None), tuple(alone))
 
-    def _ripen(self, promise: Promise, now: int, late: bytes) -> Iterable[Woken]:
+    def _ripen(self, promise: Promise, now: int, late: bytes) -> tuple[Woken, ...]:
         if promise.kind in _TIMED:
             state, body = PromiseState.RESOLVED, promise.body or b"null"
         else:

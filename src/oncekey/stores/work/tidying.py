@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 
-from oncekey.core.execution import PromiseKind, PromiseState, Status
-from oncekey.core.work import Due, Ending, Forget, Know, Ripe, Woken
+from oncekey.core.execution import Promise, PromiseKind, PromiseState, Status
+from oncekey.core.work import Due, Ending, Forget, Know, Ripe, Settled, Woken
 from oncekey.stores.requests import Row, Setting, Step
 from oncekey.stores.work.executions import Steps, end
 from oncekey.stores.work.promises import settle
@@ -17,34 +17,39 @@ _TIMED = (PromiseKind.SLEEP, PromiseKind.RETRY)
 
 
 def due(request: Due, setting: Setting) -> Steps:
-    woken, ended = [], []
+    woken: list[Woken] = []
+    ended: list[int] = []
+    alone: list[int] = []
     for row in (yield "due_promises", {"now": request.now, "limit": request.limit}):
-        told = yield from _ripen(row, request)
-        woken.extend(told)
+        settled = yield from _ripen(promise_of(row), request)
+        if settled is not None and settled.woken is not None:
+            woken.append(settled.woken)
+        elif settled is not None:
+            alone.append(settled.promise.id)
     for number, keep in (yield "due_executions", {"now": request.now, "limit": request.limit}):
         if (yield "try_lock_execution", {"id": number}):
             ending = Ending(Status.FAILED, request.overdue, keep)
             woken.extend((yield from end(number, ending, request.now, from_outside=True)))
             ended.append(number)
     rows = yield "next_due", {"now": request.now}
-    return Ripe(woken, ended, rows[0][0])
+    return Ripe(woken, ended, rows[0][0], tuple(alone))
 
 
-def _ripen(row: Row, request: Due) -> Generator[Step, list[Row], list[Woken]]:
-    promise = promise_of(row)
+def _ripen(promise: Promise, request: Due) -> Generator[Step, list[Row], Settled | None]:
     if promise.execution is not None:
         locked = yield "try_lock_execution", {"id": promise.execution}
         if not locked:
-            return []
+            return None
     in_time = promise.kind in _TIMED
-    settled = yield from settle(
-        promise,
-        PromiseState.RESOLVED if in_time else PromiseState.TIMED_OUT,
-        (promise.body or b"null") if in_time else request.late,
-        None,
-        request.now,
+    return (
+        yield from settle(
+            promise,
+            PromiseState.RESOLVED if in_time else PromiseState.TIMED_OUT,
+            (promise.body or b"null") if in_time else request.late,
+            None,
+            request.now,
+        )
     )
-    return [settled.woken] if settled is not None and settled.woken is not None else []
 
 
 def forget(request: Forget, setting: Setting) -> Steps:
