@@ -169,6 +169,13 @@ def test_a_backslash_before_u0000_is_just_text() -> None:
     assert holds("input == r'a\\u0000'", "a\\u0000")
 
 
+def test_an_event_without_an_answer_is_trouble_for_every_condition_and_not_before() -> None:
+    subject = Subject({"id": "a\0"}, "k", {})
+    for expression in ("true", "input.id == 'a'"):
+        with pytest.raises(ConditionTrouble, match=r"U\+0000"):
+            compile_condition(expression).holds(subject)
+
+
 def test_trouble_is_told_in_a_few_words() -> None:
     with pytest.raises(ConditionTrouble) as told:
         holds(f"input.{'x' * 2000} == 1")

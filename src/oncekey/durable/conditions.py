@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import msgspec
@@ -55,9 +55,13 @@ class Subject:
 
     def __init__(self, data: Any, key: str, headers: Mapping[str, str]) -> None:
         self._values = {"input": data, "key": key, "headers": dict(headers)}
-        self.size = _size_of(self._values)
         self._activation: Any = None
         self._left = MAX_COST
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes as JSON. Raises `ConditionTrouble` for what no condition can be asked of."""
+        return _size_of(self._values)
 
     def activation(self, cost: float) -> Any:
         """The values as the library wants them; what evaluations leave behind in it is bounded."""
@@ -167,8 +171,8 @@ def _reason_of(text: str, expression: str) -> str:
 
 
 def _size_of(values: dict[str, Any]) -> int:
-    """Bytes as JSON. What the library would get wrong is refused: it breaks on values that are
-    nested too deeply, and sees a text only up to its first U+0000."""
+    """What the library would get wrong is refused: it breaks on values that are nested too deeply,
+    and sees a text only up to its first U+0000."""
     try:
         body = _encode(values)
     except (TypeError, ValueError, RecursionError) as error:
