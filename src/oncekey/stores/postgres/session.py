@@ -14,7 +14,7 @@ from psycopg import errors, pq
 from oncekey.core.errors import StoreUnavailable
 from oncekey.core.execution import Status
 from oncekey.core.ports import Found, Insert, Peek, Replace, Settle, Take
-from oncekey.core.work import Advance, Await, PickUp, Spawn, Start
+from oncekey.core.work import Advance, Await, PickUp, Resolve, Spawn, Start
 from oncekey.stores.group import pack_inserts, pack_settles
 from oncekey.stores.plans import READS, carry_out
 from oncekey.stores.postgres.connection import QUERIES, Connection, failure_of
@@ -257,6 +257,8 @@ def _makes_ours(request: Any) -> bool:
             return execution.status is Status.RUNNING
         case Await(start=start):
             return start is not None
+        case Resolve(adopt=adopt):
+            return bool(adopt)
         case _:
             return False
 

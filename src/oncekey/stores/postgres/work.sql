@@ -109,19 +109,17 @@ SELECT * FROM oncekey_promise_rows WHERE target = %(target)s AND state = 0 ORDER
 UPDATE oncekey_executions SET called = 1 WHERE id = %(id)s RETURNING status, result, sort
 
 -- name: pick_up
--- The owners are looked up in the statement that takes: a process that has come since is not there
--- yet, but its executions are not yet either. What somebody else is taking is left to them.
+-- Whether an owner is known is asked in the statement that takes: one that has come meanwhile is, by
+-- then. What somebody else is taking is left to them. The arrays are read once, not for every row.
 WITH free AS MATERIALIZED (
     SELECT e.id FROM oncekey_executions AS e
     WHERE e.status < 2
         AND (
-            e.owner IN (SELECT CAST(g AS BIGINT)
-                FROM jsonb_array_elements_text(CAST(%(gone)s AS JSONB)) AS g)
+            e.owner = ANY (CAST((SELECT oncekey_numbers(%(gone)s)) AS BIGINT[]))
             OR NOT EXISTS (SELECT 1 FROM oncekey_owners AS w WHERE w.id = e.owner)
         )
-        AND CAST(e.sort AS TEXT) || e.name IN (
-            SELECT n FROM jsonb_array_elements_text(CAST(%(names)s AS JSONB)) AS n
-        )
+        AND CAST(e.sort AS TEXT) || e.name
+            = ANY (CAST((SELECT oncekey_texts(%(names)s)) AS TEXT[]))
         AND (CAST(%(only)s AS BIGINT) IS NULL OR e.id = %(only)s)
     ORDER BY e.id
     LIMIT %(limit)s
@@ -130,6 +128,12 @@ WITH free AS MATERIALIZED (
 UPDATE oncekey_executions SET status = 1, owner = %(owner)s, fence = fence + 1
 WHERE id IN (SELECT id FROM free)
 RETURNING id
+
+-- name: adopt
+UPDATE oncekey_executions SET status = 1, owner = %(owner)s, fence = fence + 1
+WHERE id = %(id)s AND status = 0
+    AND CAST(sort AS TEXT) || name = ANY (oncekey_texts(%(names)s))
+RETURNING fence, wakes
 
 -- name: running_of
 SELECT id, fence FROM oncekey_executions WHERE status < 2 AND status = 1 AND owner = %(owner)s
@@ -146,8 +150,7 @@ SELECT
     CAST(%(fork)s AS BIGINT), seq, step, name, fingerprint, failed, body, attempts, started_at, at
 FROM oncekey_journal
 WHERE execution = %(source)s
-    AND seq IN (SELECT CAST(s AS BIGINT)
-        FROM jsonb_array_elements_text(CAST(%(seqs)s AS JSONB)) AS s)
+    AND seq = ANY (oncekey_numbers(%(seqs)s))
 
 -- name: find_execution
 SELECT * FROM oncekey_execution_rows
@@ -161,21 +164,18 @@ ORDER BY at, seq
 
 -- name: read_executions
 SELECT * FROM oncekey_execution_rows
-WHERE id IN (SELECT CAST(e AS BIGINT)
-    FROM jsonb_array_elements_text(CAST(%(ids)s AS JSONB)) AS e)
+WHERE id = ANY (oncekey_numbers(%(ids)s))
 ORDER BY id
 
 -- name: journals
 SELECT execution, seq, step, name, fingerprint, failed, body, attempts, started_at, at
 FROM oncekey_journal
-WHERE execution IN (SELECT CAST(e AS BIGINT)
-    FROM jsonb_array_elements_text(CAST(%(ids)s AS JSONB)) AS e)
+WHERE execution = ANY (oncekey_numbers(%(ids)s))
 ORDER BY execution, at, seq
 
 -- name: waits_of
 SELECT * FROM oncekey_promise_rows
-WHERE execution IN (SELECT CAST(e AS BIGINT)
-        FROM jsonb_array_elements_text(CAST(%(ids)s AS JSONB)) AS e)
+WHERE execution = ANY (oncekey_numbers(%(ids)s))
     AND (state = 0 OR kind = 4)
 ORDER BY id
 
@@ -367,25 +367,21 @@ FOR UPDATE SKIP LOCKED
 
 -- name: forget_journals
 DELETE FROM oncekey_journal
-WHERE execution IN (SELECT CAST(e AS BIGINT)
-    FROM jsonb_array_elements_text(CAST(%(ids)s AS JSONB)) AS e)
+WHERE execution = ANY (oncekey_numbers(%(ids)s))
 
 -- name: forget_tokens_of
 DELETE FROM oncekey_tokens WHERE promise IN (
     SELECT p.id FROM oncekey_promises AS p
-    WHERE p.execution IN (SELECT CAST(e AS BIGINT)
-        FROM jsonb_array_elements_text(CAST(%(ids)s AS JSONB)) AS e)
+    WHERE p.execution = ANY (oncekey_numbers(%(ids)s))
 )
 
 -- name: forget_promises_of
 DELETE FROM oncekey_promises
-WHERE execution IN (SELECT CAST(e AS BIGINT)
-    FROM jsonb_array_elements_text(CAST(%(ids)s AS JSONB)) AS e)
+WHERE execution = ANY (oncekey_numbers(%(ids)s))
 
 -- name: forget_executions
 DELETE FROM oncekey_executions
-WHERE id IN (SELECT CAST(e AS BIGINT)
-    FROM jsonb_array_elements_text(CAST(%(ids)s AS JSONB)) AS e)
+WHERE id = ANY (oncekey_numbers(%(ids)s))
 
 -- name: forget_promises
 WITH past AS MATERIALIZED (
@@ -399,8 +395,7 @@ DELETE FROM oncekey_promises WHERE id IN (SELECT id FROM past) RETURNING id
 
 -- name: forget_tokens
 DELETE FROM oncekey_tokens
-WHERE promise IN (SELECT CAST(p AS BIGINT)
-    FROM jsonb_array_elements_text(CAST(%(ids)s AS JSONB)) AS p)
+WHERE promise = ANY (oncekey_numbers(%(ids)s))
 
 -- name: forget_parked
 WITH past AS MATERIALIZED (

@@ -193,6 +193,14 @@ FROM oncekey_promises AS p
 LEFT JOIN oncekey_claims AS c ON c.id = p.id AND p.keyed = 1
 LEFT JOIN oncekey_executions AS e ON e.id = p.execution;
 
+-- Arrays come as JSON, as they do on SQLite; an index takes them as arrays.
+CREATE FUNCTION oncekey_numbers(p_json TEXT) RETURNS BIGINT[] LANGUAGE sql IMMUTABLE AS $$
+    SELECT ARRAY(SELECT jsonb_array_elements_text(p_json::JSONB)::BIGINT)
+$$;
+CREATE FUNCTION oncekey_texts(p_json TEXT) RETURNS TEXT[] LANGUAGE sql IMMUTABLE AS $$
+    SELECT ARRAY(SELECT jsonb_array_elements_text(p_json::JSONB))
+$$;
+
 -- Starts, and what runs have done, in one statement and one round trip. Texts and numbers come as
 -- JSON rows, bytes as one value that the rows cut their pieces from. Answers the numbers of the
 -- executions of which not everything went in, to be carried out one by one: what did go in does no
