@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from oncekey.core.execution import Sort, Status
+from oncekey.core.execution import Execution, Sort, Status
+from oncekey.core.ports import Insert
 from oncekey.core.work import ENGINE, Advance, Start
 
 _json = msgspec.json.Encoder().encode
@@ -54,127 +55,81 @@ def size_of(request: Any) -> int:
     return ending + sum(len(entry.body) for entry in request.entries)
 
 
-class _Pieces:
-    """Bytes put one behind the other; a row names a piece by where it starts and its length."""
-
-    def __init__(self) -> None:
-        # SQLite cuts NULL, not an empty blob, out of an empty one: so there is a byte in front.
-        self.parts: list[bytes] = [b"\0"]
-        self._at = 2
-
-    def add(self, piece: bytes) -> int:
-        at = self._at
-        self.parts.append(piece)
-        self._at = at + len(piece)
-        return at
-
-
 def pack(requests: Sequence[Start | Advance], owner: int) -> Bulk:
-    pieces = _Pieces()
-    claims: list[Any] = []
-    starts: list[Any] = []
-    entries: list[Any] = []
-    endings: list[Any] = []
-    keyed_endings = 0
+    packing = _Packing(owner)
     for request in requests:
         if type(request) is Start:
-            _pack_start(request, owner, claims, starts, pieces)
-            continue
-        assert isinstance(request, Advance)
+            packing.add_start(request)
+        else:
+            assert isinstance(request, Advance)
+            packing.add_advance(request)
+    return packing.done()
+
+
+class _Packing:
+    """Rows of each kind, and bytes put one behind the other: a row names a piece of them by where
+    it starts and its length."""
+
+    def __init__(self, owner: int) -> None:
+        self._owner = owner
+        self._claims: list[Any] = []
+        self._starts: list[Any] = []
+        self._entries: list[Any] = []
+        self._endings: list[Any] = []
+        self._outcomes = 0
+        # SQLite cuts NULL, not an empty blob, out of an empty one: so there is a byte in front.
+        self._pieces: list[bytes] = [b"\0"]
+        self._at = 2
+
+    def add_start(self, request: Start) -> None:
+        execution, insert = request
+        (
+            number, tenant, sort, name, given, status, _, fence, created_at, _, keep, _, frees_key,
+            due_at, _, _, _, _, _, _,
+        ) = execution  # fmt: skip
+        digest_at = 0 if insert is None else self._add_claim(insert, execution)
+        owner = self._owner if status == _RUNNING else 0
+        self._starts.append((
+            number, tenant, int(sort), name, self._put(given), len(given), int(status), owner,
+            fence, created_at, keep, digest_at, int(frees_key), due_at,
+        ))  # fmt: skip
+
+    def add_advance(self, request: Advance) -> None:
         number, fence, now, steps, ending, _ = request
+        put, append = self._put, self._entries.append
         for seq, step, name, fingerprint, failed, body, attempts, started_at, at in steps:
-            entries.append(
-                (
-                    number,
-                    fence,
-                    seq,
-                    int(step),
-                    name,
-                    pieces.add(fingerprint),
-                    len(fingerprint),
-                    int(failed),
-                    pieces.add(body),
-                    len(body),
-                    attempts,
-                    started_at,
-                    at,
-                )
-            )
+            append((
+                number, fence, seq, int(step), name, put(fingerprint), len(fingerprint),
+                int(failed), put(body), len(body), attempts, started_at, at,
+            ))  # fmt: skip
         if ending is not None:
             status, result, keep, keyed, _ = ending
-            keyed_endings += keyed
-            failed = status is not Status.SUCCEEDED
-            endings.append(
-                (
-                    number,
-                    fence,
-                    int(status),
-                    pieces.add(result),
-                    len(result),
-                    now,
-                    now + keep,
-                    int(keyed),
-                    2 if failed else 1,
-                    500 if failed else 0,
-                )
-            )
-    rows = len(claims) + len(starts) + len(entries) + len(endings) + keyed_endings
-    return Bulk(
-        _json(claims).decode(),
-        _json(starts).decode(),
-        _json(entries).decode(),
-        _json(endings).decode(),
-        b"".join(pieces.parts),
-        rows,
-    )
+            kind, code = (1, 0) if status is Status.SUCCEEDED else (2, 500)
+            self._outcomes += keyed
+            self._endings.append((
+                number, fence, int(status), put(result), len(result), now, now + keep, int(keyed),
+                kind, code,
+            ))  # fmt: skip
 
+    def done(self) -> Bulk:
+        lists = (self._claims, self._starts, self._entries, self._endings)
+        rows = sum(map(len, lists)) + self._outcomes
+        claims, starts, entries, endings = (_json(each).decode() for each in lists)
+        return Bulk(claims, starts, entries, endings, b"".join(self._pieces), rows)
 
-def _pack_start(
-    request: Start, owner: int, claims: list[Any], starts: list[Any], pieces: _Pieces
-) -> None:
-    execution, insert = request
-    digest_at = 0
-    if insert is not None:
+    def _add_claim(self, insert: Insert, execution: Execution) -> int:
         number, digest, operation, created_at, expires_at = insert
         ((namespace, endpoint), key), fingerprint, request_id, retention, _ = operation
-        digest_at = pieces.add(digest)
-        is_task = execution.sort is _TASK
-        claims.append(
-            (
-                number,
-                digest_at,
-                namespace,
-                endpoint,
-                key,
-                pieces.add(fingerprint),
-                ENGINE,
-                request_id,
-                retention,
-                created_at,
-                expires_at,
-                None if is_task else execution.public_id,
-                execution.public_id if is_task else None,
-            )
-        )
-    (
-        number, tenant, sort, name, given, status, _, fence, created_at, _, keep, _, frees_key,
-        due_at, _, _, _, _, _, _,
-    ) = execution  # fmt: skip
-    starts.append(
-        (
-            number,
-            tenant,
-            int(sort),
-            name,
-            pieces.add(given),
-            len(given),
-            int(status),
-            owner if status == _RUNNING else 0,
-            fence,
-            created_at,
-            keep,
-            digest_at,
-            int(frees_key),
-            due_at,
-        )
-    )
+        digest_at, public_id = self._put(digest), execution.public_id
+        links = (None, public_id) if execution.sort is _TASK else (public_id, None)
+        self._claims.append((
+            number, digest_at, namespace, endpoint, key, self._put(fingerprint), ENGINE,
+            request_id, retention, created_at, expires_at, *links,
+        ))  # fmt: skip
+        return digest_at
+
+    def _put(self, piece: bytes) -> int:
+        at = self._at
+        self._pieces.append(piece)
+        self._at = at + len(piece)
+        return at
