@@ -130,7 +130,10 @@ class Park(NamedTuple):
 
 
 class Resolve(NamedTuple):
-    """Settle a promise. `insert` claims the request's own key. Answer: one of `Resolution`."""
+    """Settle a promise. `insert` claims the request's own key. Answer: one of `Resolution`.
+
+    `adopt`: when what waits for it is one of these, the asking process takes it at once.
+    """
 
     target: Target
     state: PromiseState
@@ -139,6 +142,7 @@ class Resolve(NamedTuple):
     settled_by: str | None = None
     insert: Insert | None = None
     park: Park | None = None
+    adopt: tuple[tuple[Sort, str], ...] = ()
 
 
 class Match(NamedTuple):
@@ -387,6 +391,9 @@ class Woken(NamedTuple):
     entry: Entry | None = None
     """What is new in its journal; None when it is to look itself."""
     promise: int = 0
+    fence: int = 0
+    """When the asking process has taken it: the fence it has now."""
+    wakes: int = 0
 
 
 class Settled(NamedTuple):

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
 
 import oncekey
-from oncekey import App
+from oncekey import App, NotFound
 from oncekey.core.execution import Execution, Promise, Status
 from oncekey.core.work import ListPromises
 from tests.fixtures.stores import Place
@@ -16,7 +16,7 @@ from tests.fixtures.stores import Place
 
 async def until(look: Callable[[], Awaitable[Any]]) -> Any:
     """Wait for something the engine does in the background; the test's time-out is the bound."""
-    while not (found := await look()):
+    while not (found := await look()):  # noqa: ASYNC110 - the engine has no event for a test
         await asyncio.sleep(0.005)
     return found
 
@@ -53,6 +53,17 @@ async def waiting(app: App, number: str) -> Execution:
     async def look() -> Execution | None:
         found = await app.engine.execution("default", number)
         return found if found.status is Status.WAITING else None
+
+    return await until(look)
+
+
+async def promised(app: App, address: str) -> Promise:
+    """Once there is a promise of that address."""
+
+    async def look() -> Promise | None:
+        with suppress(NotFound):
+            return await app.promise(address)
+        return None
 
     return await until(look)
 

@@ -1,4 +1,4 @@
-"""Events: matched by key and condition, once per key, with several waiters and with those to come."""
+"""Events: matched by key and condition, once per key, for several waiters and for late ones."""
 
 import asyncio
 from typing import Any

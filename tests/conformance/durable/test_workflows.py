@@ -1,4 +1,4 @@
-"""Workflows and tasks: steps are done once, values keep their types, failures are what they were."""
+"""Workflows and tasks: steps are done once, values keep their types, failures are kept."""
 
 import asyncio
 import dataclasses
@@ -21,7 +21,7 @@ from oncekey import (
 )
 from oncekey.core.execution import Status, Step
 from oncekey.durable.failure import decode_failure
-from tests.conformance.durable.conftest import Workshop, status_of, until, waiting
+from tests.conformance.durable.conftest import Workshop, promised, status_of, until, waiting
 
 pytestmark = pytest.mark.anyio
 
@@ -239,6 +239,23 @@ async def test_code_that_raises_is_run_again_from_its_journal(workshop: Workshop
     assert len(tries) == 3
 
 
+@pytest.mark.parametrize("rule, status", [("pause", Status.PAUSED), ("raise", Status.FAILED)])
+async def test_code_that_always_raises_is_given_up(
+    workshop: Workshop, rule: Any, status: Status
+) -> None:
+    app = workshop.app(retry=Retry(attempts=2, initial=0.001, on_max_attempts=rule))
+
+    @app.workflow
+    async def broken(ctx: Context) -> None:
+        raise KeyError("a bug that stays")
+
+    async with workshop.open(app):
+        handle = await app.start(broken)
+        ended = await app.engine.wait("default", handle.id, 20)
+    assert ended.status is status
+    assert "a bug that stays" in decode_failure(ended.result).message
+
+
 async def test_branches_run_side_by_side_and_are_replayed_alike(workshop: Workshop) -> None:
     app = workshop.app()
     done: list[str] = []
@@ -364,6 +381,7 @@ async def test_a_child_key_of_another_input_is_refused_in_every_replay(workshop:
 
     async with workshop.open(app):
         handle = await app.start(parent)
+        await promised(app, f"id:{handle.id}:p")
         await waiting(app, handle.id)
     async with workshop.open(app):
         await app.resolve(f"id:{handle.id}:p")

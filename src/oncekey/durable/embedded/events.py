@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from oncekey.core.errors import InvalidInput
 from oncekey.core.execution import Promise
 from oncekey.core.work import Event, Events, Match, Matched, Publish, Waits
 from oncekey.durable.conditions import ConditionTrouble, Subject, compile_condition
@@ -84,7 +85,8 @@ class EventMatching:
             try:
                 if _fits(wait, subject):
                     fitting.append(wait.id)
-            except ConditionTrouble as trouble:
+            except (ConditionTrouble, InvalidInput) as trouble:
+                # Also of an expression that another process could read, and this one cannot.
                 troubles.append((wait.id, str(trouble)))
             # Others have their turn between two expressions, each of which is bounded in cost.
             await asyncio.sleep(0)

@@ -128,7 +128,8 @@ class Promises:
             body = encode_failure(rejection_of(_decoded(body)))
         while True:
             request = self._resolve(tenant, address, state, body, request_key, park_ttl)
-            answer = await self._asking.ask(request)
+            with self._runs.offering() as adopt:
+                answer = await self._asking.ask(request._replace(adopt=adopt))
             if not isinstance(answer, Gone):
                 return self._settled(answer, request)
 

@@ -36,6 +36,9 @@ async def drive(run: Run) -> None:
         ending = await (_task(run) if run.definition.sort is Sort.TASK else _workflow(run))
     except Halted:
         ending = None
+    except OnceKeyError as error:
+        # Its code is out of attempts, and is to fail with that.
+        ending = failure_ending(run, error)
     except asyncio.CancelledError:
         if not run.closed and run.halted is None:
             raise

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from oncekey.core.execution import Execution, Sort, Status
-from oncekey.core.work import Ending, HandBack, Mine, Picked, PickUp, Start, Woken
+from oncekey.core.work import Ending, HandBack, Load, Mine, Picked, PickUp, Start, Woken
 from oncekey.durable.embedded.run import Run
 from oncekey.durable.embedded.running import drive
 from oncekey.durable.embedded.starting import Starting
@@ -53,6 +53,8 @@ class Runs:
         self.loop = asyncio.get_running_loop()
         self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="oncekey-step")
         self.closing = False
+        known = definitions.values()
+        self._unlimited = tuple(each.place for each in known if each.concurrency is None)
         self._concurrency = concurrency
         self._resident = resident
         self._runs: dict[int, Run] = {}
@@ -60,7 +62,7 @@ class Runs:
         self._running: Counter[tuple[Sort, str]] = Counter()
         self._count = 0
         self._picking: asyncio.Task[None] | None = None
-        self._again = False
+        self._again = self._starved = False
         self._missing: set[tuple[int, int]] = set()
         self._background: set[asyncio.Task[Any]] = set()
 
@@ -115,7 +117,7 @@ class Runs:
     def _free(self, place: tuple[Sort, str]) -> None:
         self._count -= 1
         self._running[place] -= 1
-        if self._again:
+        if self._starved:
             self.pick_up()
 
     # -- waiting -------------------------------------------------------------------------
@@ -139,7 +141,9 @@ class Runs:
     def woken(self, woken: Woken) -> None:
         """Something was settled for an execution, by this process."""
         run = self._runs.get(woken.execution)
-        if woken.ready:
+        if woken.fence:
+            self._adopted(run, woken)
+        elif woken.ready:
             if run is not None:
                 self.background(self._resume(run))
             else:
@@ -149,6 +153,34 @@ class Runs:
             run.settled(woken)
         else:
             self.watching.ring()
+
+    @contextmanager
+    def offering(self) -> Iterator[tuple[tuple[Sort, str], ...]]:
+        """What this process may take in the moment it is woken, with a place kept for one of them:
+        whatever is not limited by a number of its own."""
+        if self.closing or self._count >= self._concurrency:
+            yield ()
+            return
+        self._count += 1
+        try:
+            yield self._unlimited
+        finally:
+            self._count -= 1
+
+    def _adopted(self, run: Run | None, woken: Woken) -> None:
+        """It is this process's already: it goes on where its code stands, or is loaded."""
+        if run is not None and run.lying:
+            self.gets_up(run)
+            run.fence = woken.fence
+            run.wakes = woken.wakes - 1
+            run.settled(woken)
+        else:
+            self.background(self._load(woken))
+
+    async def _load(self, woken: Woken) -> None:
+        picked = await self.asking.insist(Load(woken.execution, woken.fence))
+        if isinstance(picked, Picked):
+            self._take_all([picked])
 
     async def _resume(self, run: Run) -> None:
         """Go on where the code stands, if nobody else has picked it up."""
@@ -176,28 +208,22 @@ class Runs:
     async def _pick_up(self) -> None:
         try:
             while self._again and not self.closing:
-                self._again = False
-                await self._pick_up_unlimited()
+                self._again = self._starved = False
+                known = tuple(each for each in self.definitions.values() if not each.concurrency)
+                if known:
+                    await self._pick_up_some(known, self.room_for(known[0]))
                 for definition in self.definitions.values():
-                    if definition.concurrency is not None:
+                    if definition.concurrency:
                         await self._pick_up_some((definition,), self.room_for(definition))
-                if self._count >= self._concurrency:
-                    # Whatever ends looks again.
-                    self._again = True
-                    return
         finally:
             self._picking = None
-
-    async def _pick_up_unlimited(self) -> None:
-        known = tuple(each for each in self.definitions.values() if each.concurrency is None)
-        if known:
-            await self._pick_up_some(known, self.room_for(known[0]))
 
     async def _pick_up_some(self, definitions: tuple[Definition, ...], room: int) -> None:
         """At most as many as there is room for, which is kept for them meanwhile."""
         limit = min(room, _AT_ONCE)
         if limit <= 0:
-            self._again = self._again or self._count > 0
+            # Whatever ends here looks again.
+            self._starved = True
             return
         names = tuple(each.place for each in definitions)
         self._count += limit

@@ -132,9 +132,7 @@ class MemoryExecutions:
             and request.only in {None, number}
         ][: request.limit]
         for execution in ready:
-            kept.executions[execution.id] = execution._replace(
-                status=Status.RUNNING, owner=kept.owner, fence=execution.fence + 1
-            )
+            kept.take(execution)
         return [self._picked(execution.id) for execution in ready]
 
     def _load(self, request: Load) -> Picked | Lost:

@@ -213,6 +213,14 @@ class Kept:
         told_by = execution_id_of(child.sort, child.id)
         return self.settle(promise, state, child.result or b"null", told_by, now)
 
+    def take(self, execution: Execution) -> Execution:
+        """It is this process's from now on."""
+        taken = execution._replace(
+            status=Status.RUNNING, owner=self.owner, fence=execution.fence + 1
+        )
+        self.executions[execution.id] = taken
+        return taken
+
     def settle(
         self, number: int, state: PromiseState, body: bytes, settled_by: str | None, now: int
     ) -> Settled | None:

@@ -20,6 +20,7 @@ from oncekey.core.work import (
     Resolve,
     Settled,
     Target,
+    Woken,
 )
 from oncekey.stores.memory.kept import Kept, ParkedResolution
 
@@ -118,7 +119,19 @@ class MemoryPromises:
         settled = self._kept.settle(
             promise.id, request.state, request.body, request.settled_by, request.now
         )
-        return settled or AlreadySettled(promise, again=_is_by(promise, insert))
+        if settled is None:
+            return AlreadySettled(promise, again=_is_by(promise, insert))
+        return settled._replace(woken=self._adopted(settled.woken, request))
+
+    def _adopted(self, woken: Woken | None, request: Resolve) -> Woken | None:
+        """What was woken is taken at once, when the asking process says that it can be."""
+        if woken is None or not woken.ready:
+            return woken
+        execution = self._kept.executions[woken.execution]
+        if (execution.sort, execution.name) not in request.adopt:
+            return woken
+        taken = self._kept.take(execution)
+        return woken._replace(ready=False, fence=taken.fence, wakes=taken.wakes)
 
     def _park(self, request: Resolve) -> Resolution | Gone:
         """No promise has the key: keep the resolution for the one that will. The first counts."""

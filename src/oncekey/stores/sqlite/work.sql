@@ -110,6 +110,11 @@ WHERE id IN (
 )
 RETURNING id
 
+-- name: adopt
+UPDATE oncekey_executions SET status = 1, owner = :owner, fence = fence + 1
+WHERE id = :id AND status = 0 AND sort || name IN (SELECT value FROM json_each(:names))
+RETURNING fence, wakes
+
 -- name: running_of
 SELECT id, fence FROM oncekey_executions WHERE status < 2 AND status = 1 AND owner = :owner
 

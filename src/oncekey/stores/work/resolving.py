@@ -3,6 +3,7 @@ early."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 from typing import Any
 
@@ -17,6 +18,7 @@ from oncekey.core.work import (
     RequestKeyReused,
     Resolve,
     Target,
+    Woken,
 )
 from oncekey.stores.requests import Row, Setting, Step
 from oncekey.stores.work.claims import claim, holder_of
@@ -44,9 +46,22 @@ def resolve(request: Resolve, setting: Setting) -> Steps:
     settled = yield from settle(
         promise, request.state, request.body, request.settled_by, request.now
     )
-    if settled is not None:
-        return settled
-    return AlreadySettled(promise, again=_is_by(request.insert, promise))
+    if settled is None:
+        return AlreadySettled(promise, again=_is_by(request.insert, promise))
+    if request.adopt and settled.woken is not None and settled.woken.ready:
+        return settled._replace(woken=(yield from _adopt(settled.woken, request, setting)))
+    return settled
+
+
+def _adopt(woken: Woken, request: Resolve, setting: Setting) -> Generator[Step, list[Row], Woken]:
+    """Take what was woken for this process, in the same transaction."""
+    names = json.dumps([f"{int(sort)}{name}" for sort, name in request.adopt])
+    values = {"id": woken.execution, "owner": setting.owner, "names": names}
+    rows = yield "adopt", values
+    if not rows:
+        return woken
+    fence, wakes = rows[0]
+    return woken._replace(ready=False, fence=fence, wakes=wakes)
 
 
 def _find_or_lock_key(request: Resolve) -> Generator[Step, list[Row], Promise | None]:
