@@ -159,6 +159,15 @@ def test_a_closed_store_neither_rings_nor_listens(shared: Place) -> None:
         store.listen(lambda: None)
 
 
+def test_the_last_ring_before_the_end_is_heard(shared: Place) -> None:
+    ear = ear_at(shared.open().store)
+    for count in range(2, 8):
+        ringer = shared.open().store
+        ringer.ring()
+        ringer.close()
+        ear.wait_for(count)
+
+
 # -- forks -----------------------------------------------------------------------------------------
 
 
@@ -225,6 +234,28 @@ def test_a_forked_child_listens_to_nothing(shared: Place, start: Start) -> None:
     store.ring()
 
     assert process.hear() == 1
+
+
+def fork_after_close(said: Any, url: str, folder: str) -> None:
+    store = opened(url)
+    ear_at(store)
+    store.ring()
+    store.close()
+    # Numbers of files are used again: the child must not touch what was opened meanwhile.
+    files = [os.open(f"{folder}/{number}", os.O_CREAT | os.O_RDWR) for number in range(16)]
+    expected = [os.fstat(file).st_ino for file in files]
+    child = os.fork()
+    if not child:
+        same = [os.fstat(file).st_ino for file in files] == expected
+        os._exit(0 if same else 1)
+    said.send(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+
+def test_a_child_of_a_closed_bell_touches_nothing_of_others(
+    shared: Place, start: Start, tmp_path: Path
+) -> None:
+    shared.open()
+    assert start(fork_after_close, shared.url, str(tmp_path)).hear() == 0
 
 
 # -- sockets of SQLite -----------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import select
 import socket
-from contextlib import closing, suppress
+from contextlib import suppress
 
 import psycopg
 
@@ -23,6 +23,8 @@ class PostgresBell(Bell):
         self._connection: Connection | None = None
         self._rung = False
         self._heard = False
+        self._served = False
+        """Whether others are heard at present."""
         self._alarm: socket.socket | None = None
         self._signal: socket.socket | None = None
 
@@ -38,11 +40,12 @@ class PostgresBell(Bell):
         if self._connection is not None:
             # To close it would end it at the server. The child's end of it leads nowhere from now
             # on: whoever keeps a line open keeps the server from seeing that the parent is gone.
-            with open(os.devnull, "r+b") as nowhere:  # noqa: PTH123 - a file number is wanted
+            nowhere = open(os.devnull, "r+b")  # noqa: PTH123, SIM115 - a file number is wanted
+            with nowhere, suppress(psycopg.Error):
                 os.dup2(nowhere.fileno(), self._connection.fileno(), inheritable=False)
 
     def _begin(self, heard: Heard) -> None:
-        if self._connection is not None:
+        if self._served:
             heard()
         # Whoever listens first is told by the thread, once it hears.
         self._start()
@@ -69,33 +72,24 @@ class PostgresBell(Bell):
 
     def _run(self) -> None:
         retry = _SHORTEST_RETRY
-        while not self.closing.is_set():
+        # What was rung before the end is heard, if the server is there.
+        while self._rung or not self.closing.is_set():
             try:
                 self._serve(self._database.connect())
             except (psycopg.Error, StoreError, OSError) as error:
-                if self._connection is not None:
-                    retry = _SHORTEST_RETRY
+                if self.closing.is_set():
+                    return
+                if self._served:
                     log.warning("nobody rings here until PostgreSQL is back: %s", error)
-                self._connection = None
+                    retry, self._served = _SHORTEST_RETRY, False
                 self.closing.wait(retry)
                 retry = min(2 * retry, _LONGEST_RETRY)
 
     def _serve(self, connection: Connection) -> None:
         """Hear and ring, until the connection is lost or the bell is closed."""
-        with closing(connection):
-            row = connection.execute(QUERIES["bell"]).fetchone()
-            assert row is not None
-            tables: str = row[0]
-            ours = connection.info.backend_pid
-
-            def notice(notify: psycopg.Notify) -> None:
-                self._heard = self._heard or (notify.payload == tables and notify.pid != ours)
-
-            connection.add_notify_handler(notice)
-            connection.execute(QUERIES["listen"])
+        try:
             self._connection = connection
-            # What happened before is heard of now.
-            self._heard = True
+            self._listen(connection)
             assert self._alarm is not None
             poll = select.poll()
             poll.register(connection.fileno(), select.POLLIN)
@@ -105,20 +99,43 @@ class PostgresBell(Bell):
                     poll.poll()
                     _drain(self._alarm)
                 self._turn(connection)
+            if self._rung:
+                self._ring_at(connection)
+        finally:
+            # First: the number of a file that is closed may be another's, which a fork would hurt.
+            self._connection = None
+            connection.close()
+
+    def _listen(self, connection: Connection) -> None:
+        row = connection.execute(QUERIES["bell"]).fetchone()
+        assert row is not None
+        tables: str = row[0]
+        ours = connection.info.backend_pid
+
+        def notice(notify: psycopg.Notify) -> None:
+            self._heard = self._heard or (notify.payload == tables and notify.pid != ours)
+
+        connection.add_notify_handler(notice)
+        connection.execute(QUERIES["listen"])
+        # What happened before is heard of now.
+        self._heard = self._served = True
 
     def _turn(self, connection: Connection) -> None:
         if self._rung:
-            self._rung = False
-            try:
-                connection.execute(QUERIES["ring"])
-            except psycopg.Error:
-                self._rung = True
-                raise
+            self._ring_at(connection)
         _look(connection)
         if self._heard:
             self._heard = False
             self.listeners.tell()
         self.closing.wait(PAUSE)
+
+    def _ring_at(self, connection: Connection) -> None:
+        self._rung = False
+        try:
+            connection.execute(QUERIES["ring"])
+        except psycopg.Error:
+            self._rung = True
+            raise
 
 
 def _drain(alarm: socket.socket) -> None:

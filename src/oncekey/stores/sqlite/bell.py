@@ -88,9 +88,9 @@ class SqliteBell(Bell):
             if each is not None:
                 each.close()
         self._ear = self._mouth = None
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)
 
     def _ring_at(self, name: str, mouth: socket.socket) -> None:
         try:
