@@ -9,7 +9,7 @@ import msgspec
 
 from oncekey.core.errors import InvalidInput, KeyReused, PayloadTooLarge
 from oncekey.core.ports import Gone
-from oncekey.core.work import Existing, Matched, Publish, event_id_of
+from oncekey.core.work import Events, Existing, Matched, Publish, event_id_of
 from oncekey.durable.embedded.asking import EVENTS
 from oncekey.durable.embedded.events import EventMatching, event_of
 from oncekey.durable.engine import MAX_EVENT, PublishAnswer
@@ -53,8 +53,16 @@ class Publishing:
                 return PublishAnswer(event_id_of(number), answer, used, used)
             if answer.record.fingerprint != fingerprint:
                 raise KeyReused(f"the key {idempotency_key!r} was first used for another event")
-            matched = await self._asking.ask(Matched(answer.record.id))
+            matched = await self._matched(tenant, key, answer.record.id)
             return PublishAnswer(event_id_of(answer.record.id), matched, used, False)
+
+    async def _matched(self, tenant: str, key: str, number: int) -> int:
+        """How many waits an earlier event settled. Whoever kept it may have died before it matched
+        it: then that is done now."""
+        found = await self._asking.ask(Events(tenant, key, 0, after=number - 1, limit=1))
+        if found and found[0].id == number and not found[0].matched:
+            return await self._events.match(found[0])
+        return int(await self._asking.ask(Matched(number)))
 
 
 def _checked(key: str, data: bytes, headers: Mapping[str, str]) -> bytes:

@@ -76,6 +76,9 @@ class Timers:
                 await self.run_once()
             except OnceKeyError as error:
                 log.warning("durable work waits for its store: %s", error)
+            except Exception:
+                # Whatever one look at the clock meets, there is a next one.
+                log.exception("what is due could not be looked after")
             self._sooner.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._pause()):
