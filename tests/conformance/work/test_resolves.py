@@ -8,6 +8,7 @@ from oncekey.core.execution import (
     Promise,
     PromiseKind,
     PromiseState,
+    Sort,
     Status,
     Step,
 )
@@ -15,13 +16,13 @@ from oncekey.core.model import Link, State
 from oncekey.core.ports import Gone, Insert, Peek, Purge
 from oncekey.core.work import (
     ENGINE,
+    Advanced,
     AlreadySettled,
     Awaited,
     FindPromise,
-    Forget,
     KeyExpired,
     KeyTaken,
-    Parked,
+    Lost,
     RequestKeyReused,
     Settled,
     Target,
@@ -35,26 +36,8 @@ REJECTED = PromiseState.REJECTED
 RESOLVED = PromiseState.RESOLVED
 
 
-def pending(worker: Worker, key: str | None = None, **fields: object) -> Promise:
-    promise = worker.make("payment", key, **fields).promise
-    assert isinstance(promise, Promise)
-    return promise
-
-
-def current(worker: Worker, promise: Promise) -> Promise:
-    found = worker.promise(id=promise.id)
-    assert found is not None
-    return found
-
-
 def request_key_of(worker: Worker, key: str) -> Peek:
     return Peek(ref_of(worker.tenant, "resolve", key).digest)
-
-
-def forget_everything(worker: Worker) -> None:
-    now = worker.clock.now()
-    while worker.ask(Forget(now, now - 7 * DAY)):
-        pass
 
 
 # -- made by the API ---------------------------------------------------------------------------
@@ -69,7 +52,7 @@ def test_a_promise_without_an_execution(worker: Worker) -> None:
 
 
 def test_a_key_that_is_taken(worker: Worker) -> None:
-    first = pending(worker, "k")
+    first = worker.pending("k")
     assert worker.make("other", "k", token=TOKEN) == KeyTaken(first)
     assert worker.promise(token=TOKEN) is None
 
@@ -82,7 +65,7 @@ def test_a_commit_nobody_heard_of_made_the_promise(worker: Worker) -> None:
 
 
 def test_a_number_somebody_else_has_drawn(worker: Worker) -> None:
-    first = pending(worker, "a")
+    first = worker.pending("a")
     clash = worker.making("other", "b")
     assert clash.insert is not None
     number = worker.start().id
@@ -99,9 +82,9 @@ def test_a_number_somebody_else_has_drawn(worker: Worker) -> None:
 
 def test_a_parked_resolution_settles_a_promise_as_it_is_made(worker: Worker) -> None:
     worker.resolve(worker.target("k"), b"7", request_key="r", park="k")
-    made = pending(worker, "k")
+    made = worker.pending("k")
     assert (made.state, made.body, made.settled_by) == (RESOLVED, b"7", "r")
-    assert current(worker, made) == made
+    assert worker.current(made) == made
 
 
 # -- settling ----------------------------------------------------------------------------------
@@ -119,7 +102,7 @@ def every_way(worker: Worker, execution: Execution | None, promise: Promise) -> 
 def test_a_promise_is_settled_by_whoever_can_name_it(worker: Worker, way: int, alone: bool) -> None:
     execution = None if alone else worker.start()
     if execution is None:
-        promise = pending(worker, "k", token=TOKEN)
+        promise = worker.pending("k", token=TOKEN)
     else:
         promise = worker.wait(execution, 3, key="k", token=TOKEN).promise
     worker.clock.advance(5)
@@ -128,7 +111,7 @@ def test_a_promise_is_settled_by_whoever_can_name_it(worker: Worker, way: int, a
 
     now = worker.clock.now()
     settled = promise._replace(state=RESOLVED, body=b"9", settled_by="r", settled_at=now)
-    assert current(worker, promise) == settled
+    assert worker.current(promise) == settled
     if execution is None:
         assert answer == Settled(settled, None)
         return
@@ -148,7 +131,7 @@ def test_a_rejection_is_a_failure_in_the_journal(worker: Worker) -> None:
 
 
 def test_the_request_key_is_a_settled_claim_that_names_the_promise(worker: Worker) -> None:
-    promise = pending(worker, "k")
+    promise = worker.pending("k")
     worker.resolve(worker.target("k"), request_key="r")
     record = worker.ask(request_key_of(worker, "r")).record
     assert (record.owner, record.state) == (ENGINE, State.SUCCEEDED)
@@ -157,14 +140,14 @@ def test_the_request_key_is_a_settled_claim_that_names_the_promise(worker: Worke
 
 
 def test_without_a_request_key_the_first_counts_all_the_same(worker: Worker) -> None:
-    promise = pending(worker, "k")
+    promise = worker.pending("k")
     first = worker.resolve(worker.target("k"), b"1").promise
     assert worker.resolve(worker.target("k"), b"2") == AlreadySettled(first)
-    assert current(worker, promise).body == b"1"
+    assert worker.current(promise).body == b"1"
 
 
 def test_the_same_request_key_again(worker: Worker) -> None:
-    pending(worker, "k")
+    worker.pending("k")
     first = worker.resolve(worker.target("k"), b"1", request_key="r").promise
     again = worker.resolve(worker.target("k"), b"1", request_key="r")
     assert again == AlreadySettled(first, again=True, key_new=False)
@@ -172,7 +155,7 @@ def test_the_same_request_key_again(worker: Worker) -> None:
 
 
 def test_another_request_key(worker: Worker) -> None:
-    pending(worker, "k")
+    worker.pending("k")
     first = worker.resolve(worker.target("k"), b"1", request_key="r").promise
     other = worker.resolve(worker.target("k"), b"2", request_key="s")
     assert other == AlreadySettled(first)
@@ -182,14 +165,14 @@ def test_another_request_key(worker: Worker) -> None:
 
 
 def test_a_commit_nobody_heard_of_settled_it(worker: Worker) -> None:
-    pending(worker, "k")
+    worker.pending("k")
     request = worker.resolving(worker.target("k"), request_key="r")
     first = worker.ask(request).promise
     assert worker.ask(request) == AlreadySettled(first, again=True)
 
 
 def test_a_request_key_that_is_forgotten_has_settled_it_still(worker: Worker) -> None:
-    pending(worker, "k")
+    worker.pending("k")
     first = worker.resolve(worker.target("k"), request_key="r", kept=10).promise
     worker.clock.advance(10)
     again = worker.resolve(worker.target("k"), request_key="r")
@@ -197,22 +180,22 @@ def test_a_request_key_that_is_forgotten_has_settled_it_still(worker: Worker) ->
 
 
 def test_a_request_key_of_another_promise(worker: Worker) -> None:
-    pending(worker, "k")
-    other = pending(worker, "j")
+    worker.pending("k")
+    other = worker.pending("j")
     worker.resolve(worker.target("k"), request_key="r")
     assert worker.resolve(worker.target("j"), request_key="r") == RequestKeyReused()
-    assert current(worker, other) == other
+    assert worker.current(other) == other
     assert worker.resolve(worker.target("x"), request_key="r", park="x") == RequestKeyReused()
-    assert pending(worker, "x").state is PromiseState.PENDING
+    assert worker.pending("x").state is PromiseState.PENDING
 
 
 def test_a_request_key_whose_number_is_taken_settles_nothing(worker: Worker) -> None:
-    promise = pending(worker, "k")
+    promise = worker.pending("k")
     request = worker.resolving(worker.target("k"), request_key="r")
     assert isinstance(request.insert, Insert)
     clash = request._replace(insert=request.insert._replace(id=promise.id))
     assert worker.ask(clash) == Gone()
-    assert current(worker, promise) == promise
+    assert worker.current(promise) == promise
 
 
 def test_an_execution_that_waited_is_ready(worker: Worker) -> None:
@@ -220,6 +203,35 @@ def test_an_execution_that_waited_is_ready(worker: Worker) -> None:
     worker.wait(execution, key="k", advance=worker.advancing(execution, waits=0))
     assert worker.resolve(worker.target("k")).woken.ready
     assert worker.execution(execution.id).status is Status.READY
+
+
+def test_a_process_may_take_what_it_wakes(worker: Worker) -> None:
+    execution = worker.start()
+    worker.wait(execution, key="k", advance=worker.advancing(execution, waits=0))
+    request = worker.resolving(worker.target("k"))._replace(adopt=((Sort.WORKFLOW, "order"),))
+
+    woken = worker.ask(request).woken
+
+    [told] = worker.journal(execution.id)
+    assert woken == Woken(execution.id, False, told, woken.promise, fence=2, wakes=1)
+    taken = worker.execution(execution.id)
+    assert (taken.status, taken.fence, taken.wakes) == (Status.RUNNING, 2, 1)
+    assert worker.advance(taken, ending=succeeded()) == Advanced()
+    assert worker.advance(execution) == Lost()
+
+
+@pytest.mark.parametrize("name, lies", [("other", True), ("order", False)])
+def test_a_process_takes_only_what_waits_and_what_it_knows(
+    worker: Worker, name: str, lies: bool
+) -> None:
+    execution = worker.start()
+    advance = worker.advancing(execution, waits=0 if lies else None)
+    worker.wait(execution, key="k", advance=advance)
+    places = ((Sort.WORKFLOW, name), (Sort.TASK, "order"))
+    request = worker.resolving(worker.target("k"))._replace(adopt=places)
+    woken = worker.ask(request).woken
+    assert (woken.ready, woken.fence) == (lies, 0)
+    assert worker.execution(execution.id).fence == 1
 
 
 def test_a_paused_execution_is_told_but_stays_paused(worker: Worker) -> None:
@@ -237,10 +249,10 @@ def test_a_paused_execution_is_told_but_stays_paused(worker: Worker) -> None:
 
 
 def test_what_timed_out_stays_so(worker: Worker) -> None:
-    promise = pending(worker, "k", due_at=worker.clock.now())
+    promise = worker.pending("k", due_at=worker.clock.now())
     worker.due()
     late = worker.resolve(worker.target("k"), request_key="r", park="k")
-    assert late == AlreadySettled(current(worker, promise))
+    assert late == AlreadySettled(worker.current(promise))
     assert late.promise.state is PromiseState.TIMED_OUT
     again = worker.resolve(worker.target("k"), request_key="r", park="k")
     assert again == AlreadySettled(late.promise, again=False, key_new=False)
@@ -256,7 +268,7 @@ def test_what_was_cancelled_with_its_execution_stays_so(worker: Worker) -> None:
 
 
 def test_an_expired_key_names_nothing_any_more(worker: Worker) -> None:
-    promise = pending(worker, "k", kept=100)
+    promise = worker.pending("k", kept=100)
     worker.clock.advance(99)
     assert worker.resolve(worker.target("x")) is None
     worker.clock.advance(1)
@@ -266,14 +278,14 @@ def test_an_expired_key_names_nothing_any_more(worker: Worker) -> None:
 
 
 def test_a_request_that_settled_it_is_known_when_the_key_has_expired(worker: Worker) -> None:
-    pending(worker, "k", kept=100)
+    worker.pending("k", kept=100)
     first = worker.resolve(worker.target("k"), request_key="r", park="k").promise
     worker.clock.advance(100)
     again = worker.resolve(worker.target("k"), request_key="r", park="k")
     assert again == AlreadySettled(first, again=True, key_new=False)
     assert worker.resolve(worker.target("k"), request_key="s", park="k") == KeyExpired(first)
 
-    forget_everything(worker)
+    worker.forget()
 
     again = worker.resolve(worker.target("k"), request_key="r", park="k")
     gone = first._replace(key=None, key_expires_at=None)
@@ -281,7 +293,7 @@ def test_a_request_that_settled_it_is_known_when_the_key_has_expired(worker: Wor
 
 
 def test_unknown_ones_are_not_found(worker: Worker) -> None:
-    promise = pending(worker, "k")
+    promise = worker.pending("k")
     for target in (
         worker.target("x"),
         worker.target(id=promise.id + 1),
@@ -307,7 +319,7 @@ def test_other_tenants_see_nothing(worker: Worker) -> None:
     ):
         assert other.resolve(target) is None
         assert worker.ask(FindPromise(target)) is None
-    assert current(worker, promise) == promise
+    assert worker.current(promise) == promise
 
 
 @pytest.mark.parametrize("kind", list(PromiseKind)[1:])
@@ -315,136 +327,11 @@ def test_only_promises_are_settled_from_outside(worker: Worker, kind: PromiseKin
     execution = worker.start()
     promise = worker.wait(execution, 0, "p", kind, topic="p").promise
     assert worker.resolve(worker.target(id=promise.id)) is None
-    assert current(worker, promise).state is PromiseState.PENDING
-
-
-# -- parked ------------------------------------------------------------------------------------
-
-
-def test_an_unknown_key_is_parked(worker: Worker) -> None:
-    until = worker.clock.now() + DAY
-    assert worker.resolve(worker.target("k"), request_key="r", park="k") == Parked(until)
-    record = worker.ask(request_key_of(worker, "r")).record
-    assert (record.state, record.link) == (State.SUCCEEDED, None)
-
-
-def test_the_same_request_is_parked_once(worker: Worker) -> None:
-    first = worker.resolve(worker.target("k"), b"1", request_key="r", park="k")
-    worker.clock.advance(5)
-    again = worker.resolve(worker.target("k"), b"2", request_key="r", park="k")
-    assert again == Parked(first.expires_at, again=True)
-    assert pending(worker, "k").body == b"1"
-
-
-def test_the_first_that_is_parked_counts(worker: Worker) -> None:
-    first = worker.resolve(worker.target("k"), b"1", request_key="r", park="k")
-    worker.clock.advance(5)
-    second = worker.resolve(worker.target("k"), b"2", request_key="s", park="k")
-    assert second == Parked(first.expires_at)
-
-    promise = pending(worker, "k")
-
-    assert (promise.body, promise.settled_by) == (b"1", "r")
-    told = worker.resolve(worker.target("k"), b"2", request_key="s", park="k")
-    assert told == AlreadySettled(promise, again=False, key_new=False)
-
-
-def test_a_request_that_was_parked_and_delivered_is_the_one_that_settled_it(
-    worker: Worker,
-) -> None:
-    worker.resolve(worker.target("k"), request_key="r", park="k")
-    promise = pending(worker, "k")
-    record = worker.ask(request_key_of(worker, "r")).record
-    assert record.link == Link("promise", promise.public_id)
-    for target in (worker.target("k"), worker.target(id=promise.id)):
-        again = worker.resolve(target, request_key="r", park="k")
-        assert again == AlreadySettled(promise, again=True, key_new=False)
-
-
-def test_what_is_parked_past_its_time_makes_room(worker: Worker) -> None:
-    worker.resolve(worker.target("k"), b"1", request_key="r", park="k", park_kept=10)
-    worker.clock.advance(10)
-    parked = worker.resolve(worker.target("k"), b"2", request_key="s", park="k")
-    assert parked == Parked(worker.clock.now() + DAY)
-    assert pending(worker, "k").settled_by == "s"
-
-
-@pytest.mark.parametrize("swept", [True, False])
-def test_a_request_whose_parking_was_in_vain_is_carried_out_when_it_comes_again(
-    worker: Worker, swept: bool
-) -> None:
-    worker.resolve(worker.target("k"), b"1", request_key="r", park="k", park_kept=10)
-    worker.clock.advance(10)
-    if swept:
-        forget_everything(worker)
-    promise = pending(worker, "k")
-    assert promise.state is PromiseState.PENDING
-
-    answer = worker.resolve(worker.target("k"), b"1", request_key="r", park="k")
-
-    assert isinstance(answer, Settled)
-    again = worker.resolve(worker.target("k"), b"1", request_key="r", park="k")
-    assert again == AlreadySettled(answer.promise, again=True, key_new=False)
-
-
-def test_a_request_whose_parking_was_in_vain_is_parked_again(worker: Worker) -> None:
-    worker.resolve(worker.target("k"), b"1", request_key="r", park="k", park_kept=10)
-    worker.clock.advance(10)
-    again = worker.resolve(worker.target("k"), b"1", request_key="r", park="k")
-    assert again == Parked(worker.clock.now() + DAY)
-    promise = pending(worker, "k")
-    told = worker.resolve(worker.target("k"), b"1", request_key="r", park="k")
-    assert told == AlreadySettled(promise, again=True, key_new=False)
-
-
-def test_a_request_is_delivered_to_one_promise_only(worker: Worker) -> None:
-    """Its promise's key has expired, and another promise has it now."""
-    worker.resolve(worker.target("k"), request_key="r", park="k")
-    first = pending(worker, "k", kept=100)
-    worker.clock.advance(100)
-    forget_everything(worker)
-    again = worker.resolve(worker.target("k"), request_key="r", park="k")
-    gone = first._replace(key=None, key_expires_at=None)
-    assert again == AlreadySettled(gone, again=True, key_new=False)
-
-    second = pending(worker, "k")
-
-    assert second.state is PromiseState.PENDING
-    answer = worker.resolve(worker.target("k"), request_key="r", park="k")
-    assert answer == RequestKeyReused()
-    assert current(worker, second) == second
-
-
-def test_a_request_for_a_promise_that_is_forgotten_is_not_parked_again(worker: Worker) -> None:
-    execution = worker.start(keep=0)
-    worker.resolve(worker.target("k"), request_key="r", park="k")
-    worker.wait(execution, key="k", kept=1)
-    worker.advance(execution, ending=succeeded()._replace(keep=0))
-    worker.clock.advance(1)
-    forget_everything(worker)
-    again = worker.resolve(worker.target("k"), request_key="r", park="k")
-    assert isinstance(again, Parked)
-    assert again.again
-    assert pending(worker, "k").state is PromiseState.PENDING
-
-
-def test_a_request_key_that_parked_is_not_for_another_key(worker: Worker) -> None:
-    worker.resolve(worker.target("k"), request_key="r", park="k")
-    assert worker.resolve(worker.target("j"), request_key="r", park="j") == RequestKeyReused()
-    promise = pending(worker, "x")
-    assert worker.resolve(worker.target("x"), request_key="r") == RequestKeyReused()
-    assert current(worker, promise) == promise
-
-
-def test_tenants_park_apart(worker: Worker) -> None:
-    worker.resolve(worker.target("k"), b"1", park="k")
-    other = worker.of("globex")
-    assert pending(other, "k").state is PromiseState.PENDING
-    assert pending(worker, "k").state is RESOLVED
+    assert worker.current(promise).state is PromiseState.PENDING
 
 
 def test_a_purged_key_names_nothing(worker: Worker) -> None:
-    promise = pending(worker, "k")
+    promise = worker.pending("k")
     assert worker.ask(Purge(ref_of("acme", "promise", "k").digest)) is True
     assert worker.resolve(worker.target("k")) is None
-    assert current(worker, promise) == promise._replace(key=None, key_expires_at=None)
+    assert worker.current(promise) == promise._replace(key=None, key_expires_at=None)

@@ -1,9 +1,13 @@
 """What time does: it settles what is due, ends what is late, and forgets what is over."""
 
+from typing import Any
+
 from oncekey.core.execution import Entry, PromiseKind, PromiseState, Sort, Status, Step
 from oncekey.core.model import Kind
 from oncekey.core.ports import Peek
 from oncekey.core.work import (
+    Advanced,
+    Due,
     Existing,
     FindExecution,
     FindPromise,
@@ -15,6 +19,8 @@ from oncekey.core.work import (
     Started,
     Woken,
 )
+from oncekey.stores.plans import carry_out
+from oncekey.stores.requests import drive
 from tests.fixtures.stores import DAY
 from tests.fixtures.work import LATE, OVERDUE, PAUSED, Worker, entry, failed, ref_of, succeeded
 
@@ -143,6 +149,22 @@ def test_what_is_paused_or_over_is_not_late(worker: Worker) -> None:
         worker.advance(execution, ending=ending)
         assert worker.due() == Ripe([], [], None)
         assert worker.execution(execution.id).status is ending.status
+
+
+def test_an_execution_that_ends_at_the_last_moment_is_not_late(first: Worker) -> None:
+    execution = first.start(due_at=first.clock.now())
+    store = first.caller.store
+    steps = carry_out(Due(first.clock.now(), LATE, OVERDUE), store.setting())
+
+    def run(name: str, values: dict[str, Any]) -> list[Any]:
+        rows: list[Any] = store.transact(lambda run: run(name, values), write=True)
+        if name == "due_executions":
+            assert [row[0] for row in rows] == [execution.id]
+            assert first.advance(execution, ending=succeeded()) == Advanced()
+        return rows
+
+    assert drive(steps, run) == Ripe([], [], None)
+    assert first.execution(execution.id).status is Status.SUCCEEDED
 
 
 # -- forgetting --------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ SELECT status, fence, tenant, forked_from FROM oncekey_executions WHERE id = %(i
 
 -- name: try_lock_execution
 -- What somebody is at is left for the next time.
-SELECT 1 FROM oncekey_executions WHERE id = %(id)s FOR UPDATE SKIP LOCKED
+SELECT status FROM oncekey_executions WHERE id = %(id)s FOR UPDATE SKIP LOCKED
 
 -- name: append
 INSERT INTO oncekey_journal (

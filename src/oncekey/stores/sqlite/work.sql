@@ -43,7 +43,7 @@ RETURNING keyed
 SELECT status, fence, tenant, forked_from FROM oncekey_executions WHERE id = :id
 
 -- name: try_lock_execution
-SELECT 1 FROM oncekey_executions WHERE id = :id
+SELECT status FROM oncekey_executions WHERE id = :id
 
 -- name: append
 INSERT INTO oncekey_journal (

@@ -14,6 +14,7 @@ from oncekey.stores.work.rows import promise_of
 
 # Time settles these; the others are late.
 _TIMED = (PromiseKind.SLEEP, PromiseKind.RETRY)
+_UNFINISHED = (Status.READY, Status.RUNNING, Status.WAITING)
 
 
 def due(request: Due, setting: Setting) -> Steps:
@@ -27,7 +28,9 @@ def due(request: Due, setting: Setting) -> Steps:
         elif settled is not None:
             alone.append(settled.promise.id)
     for number, keep in (yield "due_executions", {"now": request.now, "limit": request.limit}):
-        if (yield "try_lock_execution", {"id": number}):
+        locked = yield "try_lock_execution", {"id": number}
+        # It may have ended in time after all, before it was locked.
+        if locked and locked[0][0] in _UNFINISHED:
             ending = Ending(Status.FAILED, request.overdue, keep)
             woken.extend((yield from end(number, ending, request.now, from_outside=True)))
             ended.append(number)
