@@ -14,7 +14,7 @@ from psycopg import errors, pq
 from oncekey.core.errors import StoreUnavailable
 from oncekey.core.execution import Status
 from oncekey.core.ports import Found, Insert, Peek, Replace, Settle, Take
-from oncekey.core.work import Advance, Await, PickUp, Resolve, Spawn, Start
+from oncekey.core.work import Await, PickUp, Resolve, Spawn, Start
 from oncekey.stores.group import pack_inserts, pack_settles
 from oncekey.stores.plans import READS, carry_out
 from oncekey.stores.postgres.connection import QUERIES, Connection, failure_of
@@ -28,7 +28,7 @@ from oncekey.stores.requests import (
     seen,
 )
 from oncekey.stores.sorting import Sorted, answer_of
-from oncekey.stores.work.bulk import pack, size_of
+from oncekey.stores.work.bulk import Hot, number_of, pack, size_of
 from oncekey.stores.work.plans import PLANS as WORK
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 _READS = READS | {Peek}
 _INT8, _BYTEA, _JSONB = 20, 17, 3802
 # Prepared once per connection, with the types of what they are given.
-_GROUP, _WORK = b"group", b"work"
+_GROUP, _WORK = b"oncekey_group", b"oncekey_work"
 _PREPARED = {
     _GROUP: (_INT8, _INT8, _JSONB, _BYTEA, _JSONB, _BYTEA),
-    _WORK: (_INT8, _INT8, _JSONB, _JSONB, _JSONB, _JSONB, _BYTEA),
+    _WORK: (_INT8, _INT8, *(_JSONB,) * 6, _BYTEA),
 }
 _FORMATS = {
     name: [pq.Format.BINARY if oid == _BYTEA else pq.Format.TEXT for oid in oids]
@@ -76,7 +76,7 @@ class PostgresSession:
             raise failure_of(error) or error from error
 
     def _prepare(self, name: bytes) -> None:
-        sql, oids = QUERIES[name.decode()].encode(), list(_PREPARED[name])
+        sql, oids = QUERIES[name.decode().removeprefix("oncekey_")].encode(), list(_PREPARED[name])
         _checked(self._connection.pgconn.prepare(name, sql, oids), self._connection)
 
     def commit(self, requests: list[Any]) -> list[Any]:
@@ -187,7 +187,7 @@ class PostgresSession:
         if not numbers:
             return owner, set()
         left_out = set(numbers)
-        return owner, {id(request) for request in works if _number_of(request) in left_out}
+        return owner, {id(request) for request in works if number_of(request) in left_out}
 
     def _send(self, name: bytes, values: Callable[[int], list[bytes]]) -> tuple[int, list[int]]:
         """Run a prepared statement for the owner, who must be alive; with what it answers."""
@@ -263,13 +263,9 @@ def _makes_ours(request: Any) -> bool:
             return False
 
 
-def _values_of(works: list[Start | Advance], owner: int) -> list[bytes]:
-    claims, starts, entries, endings, pieces, _ = pack(works, owner)
-    return [claims.encode(), starts.encode(), entries.encode(), endings.encode(), pieces]
-
-
-def _number_of(request: Start | Advance) -> int:
-    return request.execution.id if isinstance(request, Start) else request.id
+def _values_of(works: list[Hot], owner: int) -> list[bytes]:
+    *texts, pieces, _ = pack(works, owner)
+    return [*(text.encode() for text in texts), pieces]
 
 
 def _groups_of(requests: list[Any]) -> Iterator[list[Any]]:
