@@ -72,7 +72,8 @@ class Await(NamedTuple):
     """Make a promise that an execution waits for, unless its position has one already.
 
     `insert` claims its key, `token` is the digest of its token, `start` the child of a CALL. A
-    RETRY replaces the one before it. Answer: Awaited, KeyTaken or Lost.
+    RETRY replaces the one before it, and is replaced by whatever else comes to its position. What
+    the run has done is journaled in any case but Lost. Answer: Awaited, KeyTaken, Gone or Lost.
     """
 
     advance: Advance
@@ -368,13 +369,13 @@ class Awaited(NamedTuple):
 
 
 class KeyTaken(NamedTuple):
-    """Another promise has the key. Nothing was made."""
+    """Another promise has the key, or the name within the execution. It was not made."""
 
     promise: Promise
 
 
 class Spawned(NamedTuple):
-    """When the key was taken with another fingerprint, nothing is journaled."""
+    """When the key was taken with another fingerprint, no start is journaled."""
 
     entry: Entry
     existing: Existing | None = None

@@ -183,12 +183,12 @@ def test_a_spawn_finds_the_execution_that_has_the_key(worker: Worker) -> None:
     assert worker.ask(request) == answer
 
 
-def test_a_spawn_with_a_key_of_another_input_journals_nothing(worker: Worker) -> None:
+def test_a_spawn_with_a_key_of_another_input_is_not_journaled(worker: Worker) -> None:
     worker.start("child", "c")
     parent = worker.start()
     answer = worker.ask(spawning(worker, parent, "c", fingerprint=OTHER))
     assert not answer.is_journaled
-    assert worker.journal(parent.id) == []
+    assert worker.journal(parent.id) == [entry(0)]
 
 
 def test_a_stale_run_spawns_nothing(worker: Worker) -> None:
@@ -199,7 +199,7 @@ def test_a_stale_run_spawns_nothing(worker: Worker) -> None:
     assert worker.ask(PickUp(((Sort.WORKFLOW, "child"),), 5, 0)) == []
 
 
-def test_a_spawn_with_a_number_that_is_taken_journals_nothing(worker: Worker) -> None:
+def test_a_spawn_with_a_number_that_is_taken_is_not_journaled(worker: Worker) -> None:
     parent, other = worker.start(), worker.start("other")
     request = spawning(worker, parent, "c")
     assert request.start.insert is not None
@@ -208,6 +208,6 @@ def test_a_spawn_with_a_number_that_is_taken_journals_nothing(worker: Worker) ->
         insert=request.start.insert._replace(id=other.id),
     )
     assert worker.ask(request._replace(start=start)) == Gone()
-    assert worker.journal(parent.id) == []
+    assert worker.journal(parent.id) == [entry(0)]
     assert worker.execution(other.id) == other
     assert isinstance(worker.ask(worker.starting("child", "c")), Started)

@@ -38,6 +38,7 @@ class MemoryAwaiting:
         advance, promise = request.advance, request.promise
         if not self._kept.hold(advance.id, advance.fence):
             return Lost()
+        self._kept.append(advance.id, advance.entries)
         known = self._kept.promise_at(advance.id, promise.seq)
         if known is not None and PromiseKind.RETRY not in {known.kind, promise.kind}:
             return self._again(request, known)
@@ -55,7 +56,6 @@ class MemoryAwaiting:
     def _again(self, request: Await, promise: Promise) -> Awaited:
         """The position has its promise: its commit was not heard of, or it is replayed."""
         advance = request.advance
-        self._kept.append(advance.id, advance.entries)
         if request.token is not None:
             self._kept.tokens.setdefault(request.token, promise.id)
         child, started = self._child_of(promise, request.start)
@@ -109,7 +109,6 @@ class MemoryAwaiting:
     ) -> Awaited:
         advance = request.advance
         promise = self._promises.add(promise, request.insert, request.token)
-        self._kept.append(advance.id, advance.entries)
         settled = self._promises.deliver_parked(promise, request.insert)
         if settled is None and child is not None:
             settled = self._kept.tell(promise.id, child.record.id, advance.now)
@@ -130,6 +129,7 @@ class MemoryAwaiting:
         advance, start, entry = request
         if not self._kept.hold(advance.id, advance.fence):
             return Lost()
+        self._kept.append(advance.id, advance.entries)
         done = self._kept.journals.get(advance.id, {}).get(entry.seq)
         if done is not None:
             return self._spawned_before(request, done.body)
@@ -142,12 +142,11 @@ class MemoryAwaiting:
         execution = start.execution if existing is None else existing.execution
         assert execution is not None
         entry = entry._replace(body=f'"{execution.public_id}"'.encode())
-        self._kept.append(advance.id, (*advance.entries, entry))
+        self._kept.append(advance.id, (entry,))
         return Spawned(entry, existing, is_new=existing is None)
 
     def _spawned_before(self, request: Spawn, body: bytes) -> Spawned:
-        advance, start, entry = request
-        self._kept.append(advance.id, advance.entries)
+        _, start, entry = request
         entry = entry._replace(body=body)
         if body == f'"{start.execution.public_id}"'.encode():
             return Spawned(entry, is_new=True)

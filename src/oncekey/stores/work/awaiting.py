@@ -51,6 +51,7 @@ def wait_for(request: Await, setting: Setting) -> Steps:
     rows = yield from hold(advance, setting)
     if not is_held(rows, advance):
         return Lost()
+    yield from append(advance.id, advance.entries)
     known = yield "find_promise_at", {"execution": advance.id, "seq": promise.seq}
     if known:
         before = promise_of(known[0])
@@ -72,7 +73,6 @@ def _lock_child(digest: bytes) -> Generator[Step, list[Row], None]:
 
 def _again(request: Await, promise: Promise) -> Generator[Step, list[Row], Awaited]:
     """The position has its promise: the commit that made it was not heard of, or is replayed."""
-    yield from append(request.advance.id, request.advance.entries)
     if request.token is not None:
         yield "add_token", {"digest": request.token, "promise": promise.id}
     child, started = None, None
@@ -105,7 +105,6 @@ def _make(request: Await, setting: Setting) -> Steps:
         promise = promise._replace(target=child.record.id if child else started)
     if not (yield from insert_promise(promise, keyed=request.insert is not None)):
         return (yield from _undo(request, started, setting))
-    yield from append(request.advance.id, request.advance.entries)
     if request.token is not None:
         yield "add_token", {"digest": request.token, "promise": promise.id}
     settled = yield from deliver_parked(promise, request.insert)
@@ -172,6 +171,7 @@ def spawn(request: Spawn, setting: Setting) -> Steps:
     rows = yield from hold(advance, setting)
     if not is_held(rows, advance):
         return Lost()
+    yield from append(advance.id, advance.entries)
     done = yield "entry_at", {"execution": advance.id, "seq": entry.seq}
     if done:
         return (yield from _spawned_before(request, bytes(done[0][0])))
@@ -184,13 +184,12 @@ def spawn(request: Spawn, setting: Setting) -> Steps:
     execution = request.start.execution if existing is None else existing.execution
     assert execution is not None
     entry = entry._replace(body=f'"{execution.public_id}"'.encode())
-    yield from append(advance.id, (*advance.entries, entry))
+    yield from append(advance.id, (entry,))
     return Spawned(entry, existing, is_new=existing is None)
 
 
 def _spawned_before(request: Spawn, body: bytes) -> Generator[Step, list[Row], Spawned]:
     """It is journaled: the commit was not heard of."""
-    yield from append(request.advance.id, request.advance.entries)
     entry = request.entry._replace(body=body)
     if body == f'"{request.start.execution.public_id}"'.encode():
         return Spawned(entry, is_new=True)
