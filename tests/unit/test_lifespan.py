@@ -14,9 +14,9 @@ from oncekey.integrations.lifespan import App, Lifespan, Message, Receive, Scope
 pytestmark = pytest.mark.anyio
 
 
-async def live(app: App, error: OnceKeyError | None = None) -> list[str]:
-    """Start and stop `app` as a server does; answers what was said and done, in order. `error` is
-    what keeps the rest from starting beside it."""
+async def live(app: App, obstacle: OnceKeyError | None = None) -> list[str]:
+    """Start and stop `app` as a server does; answers what was said and done, in order. `obstacle`
+    keeps the rest from starting beside it."""
     told: list[str] = []
     inbox: asyncio.Queue[Message] = asyncio.Queue()
 
@@ -27,8 +27,8 @@ async def live(app: App, error: OnceKeyError | None = None) -> list[str]:
 
     @asynccontextmanager
     async def beside() -> AsyncIterator[None]:
-        if error is not None:
-            raise error
+        if obstacle is not None:
+            raise obstacle
         told.append("opened")
         yield
         told.append("ended")
