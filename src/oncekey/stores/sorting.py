@@ -6,9 +6,10 @@ from typing import Any
 
 from oncekey.core.execution import Status
 from oncekey.core.ports import Held, Insert, Settle
-from oncekey.core.work import Advance, Advanced, Start, Started
+from oncekey.core.work import Advance, Advanced, Await, Awaited, Start, Started
 from oncekey.stores.requests import NOBODY
-from oncekey.stores.work.bulk import is_bulk
+from oncekey.stores.work.bulk import Hot, is_bulk
+from oncekey.stores.work.promises import with_key
 
 FIRST = Held(1)
 _ADVANCED = Advanced()
@@ -22,7 +23,7 @@ class Sorted:
     def __init__(self, requests: list[Any]) -> None:
         self.inserts: list[Insert] = []
         self.settles: list[Settle] = []
-        self.works: list[Start | Advance] = []
+        self.works: list[Hot] = []
         self.others: list[Any] = []
         for request in requests:
             kind = type(request)
@@ -44,4 +45,7 @@ def answer_of(request: Any, owner: int) -> Any:
         return FIRST
     if kind is Start:
         return Started(owner if request.execution.status is Status.RUNNING else NOBODY)
+    if kind is Await:
+        waits = request.advance.waits is not None
+        return Awaited(with_key(request.promise, request.insert), None, waits)
     return _ADVANCED if kind is Advance else True

@@ -71,8 +71,8 @@ class Run:
         self.closed = False
         """Whether nothing it does counts any more."""
         self.halted: Ending | None = None
-        self.promised = execution.fence > 1
-        """Whether it may have promises to be tidied when it ends."""
+        self._unsure = False
+        """Whether it may have made a promise that it does not know of."""
         self._entries: list[Entry] = []
         self._ending: Ending | None = None
         self._sent: Advance | None = None
@@ -91,7 +91,6 @@ class Run:
         for promise in picked.promises:
             assert promise.seq is not None
             self.promises[promise.seq] = promise
-            self.promised = True
         self._wake_ripe()
 
     # -- journaling ----------------------------------------------------------------------
@@ -207,11 +206,12 @@ class Run:
             now = self.asking.clock.now()
             seen = self.wakes if alone else None
             advance = Advance(self.id, self.fence, now, entries, None, seen)
-            self.promised = True
             if self.lying:
                 self.runs.gets_up(self)
             request = Await(advance, promise, insert, token, start)
+            before, self._unsure = self._unsure, True
             answer: Awaited | KeyTaken | Gone = await self._told(request)
+            self._unsure = before
             if isinstance(answer, Awaited):
                 self._awaited(answer, advance)
             else:
@@ -285,6 +285,13 @@ class Run:
             return True
         promise = self.promises.get(seq)
         return promise is not None and promise.state is not PromiseState.PENDING
+
+    def leaves_promises(self) -> bool:
+        """Whether something is pending that nobody will wait for when the run has ended."""
+        return self._unsure or any(
+            promise.state is PromiseState.PENDING and seq not in self.journal
+            for seq, promise in self.promises.items()
+        )
 
     def _is_alone(self) -> bool:
         """Whether this task is all there is of the run: then it does nothing but wait."""

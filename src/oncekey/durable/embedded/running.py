@@ -166,7 +166,8 @@ def _ending(run: Run, status: Status, result: bytes) -> Ending:
     execution = run.execution
     keyed = execution.key is not None
     freed = keyed and execution.frees_key and status is not Status.SUCCEEDED
-    return Ending(status, result, execution.keep, keyed=keyed, plain=not run.promised and not freed)
+    plain = not freed and not run.leaves_promises()
+    return Ending(status, result, execution.keep, keyed=keyed, plain=plain)
 
 
 def _stopped(run: Run) -> Ending:

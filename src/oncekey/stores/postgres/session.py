@@ -40,7 +40,7 @@ _INT8, _BYTEA, _JSONB = 20, 17, 3802
 _GROUP, _WORK = b"oncekey_group", b"oncekey_work"
 _PREPARED = {
     _GROUP: (_INT8, _INT8, _JSONB, _BYTEA, _JSONB, _BYTEA),
-    _WORK: (_INT8, _INT8, *(_JSONB,) * 6, _BYTEA),
+    _WORK: (_INT8, _INT8, *(_JSONB,) * 7, _BYTEA),
 }
 _FORMATS = {
     name: [pq.Format.BINARY if oid == _BYTEA else pq.Format.TEXT for oid in oids]
@@ -264,7 +264,7 @@ def _makes_ours(request: Any) -> bool:
 
 
 def _values_of(works: list[Hot], owner: int) -> list[bytes]:
-    *texts, pieces, _ = pack(works, owner)
+    texts, pieces, _ = pack(works, owner)
     return [*(text.encode() for text in texts), pieces]
 
 

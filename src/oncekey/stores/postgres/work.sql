@@ -4,7 +4,7 @@
 -- promises, claims.
 
 -- name: work
-SELECT oncekey_work($1, $2, $3, $4, $5, $6, $7)
+SELECT oncekey_work($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 
 -- name: lock_key
 -- Whoever makes a promise under a key, and whoever finds none there, take turns until they commit.

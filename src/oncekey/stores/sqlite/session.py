@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from oncekey.core.errors import StoreUnavailable
 from oncekey.core.ports import Insert, Peek, Purge, Replace, Settle
-from oncekey.core.work import Advance, Start
 from oncekey.stores.group import pack_inserts, pack_settles
 from oncekey.stores.plans import READS, carry_out
 from oncekey.stores.queries import load
@@ -17,7 +16,7 @@ from oncekey.stores.requests import Steps, drive, find, seen, settled
 from oncekey.stores.sorting import FIRST, Sorted, answer_of
 from oncekey.stores.sqlite.connection import is_unavailable
 from oncekey.stores.sqlite.locks import Locks
-from oncekey.stores.work.bulk import pack
+from oncekey.stores.work.bulk import Hot, pack
 
 if TYPE_CHECKING:
     from oncekey.stores.sqlite.store import SqliteStore
@@ -89,9 +88,9 @@ class SqliteSession:
         values = (self._store.owner, *pack_inserts(inserts), *pack_settles(settles))
         self._execute(QUERIES["group"], values)
 
-    def _write_work(self, works: list[Start | Advance]) -> int:
-        *values, rows = pack(works, self._store.owner)
-        self._execute(QUERIES["work"], values)
+    def _write_work(self, works: list[Hot]) -> int:
+        texts, pieces, rows = pack(works, self._store.owner)
+        self._execute(QUERIES["work"], (*texts, pieces))
         return rows
 
     def _carry_out_others(self, group: Sorted, whole: bool) -> dict[int, Any]:

@@ -399,7 +399,9 @@ SELECT sort, name FROM oncekey_names
 -- name: work_view
 -- As `group_view`, for starts and for what runs have done.
 CREATE TEMP VIEW IF NOT EXISTS oncekey_work AS
-SELECT NULL AS claims, NULL AS starts, NULL AS entries, NULL AS endings, NULL AS pieces
+SELECT
+    NULL AS claims, NULL AS starts, NULL AS entries, NULL AS keys, NULL AS waits, NULL AS steps,
+    NULL AS endings, NULL AS pieces
 
 -- name: work_trigger
 CREATE TEMP TRIGGER IF NOT EXISTS oncekey_work_spread INSTEAD OF INSERT ON oncekey_work
@@ -449,6 +451,72 @@ BEGIN
     WHERE true
     ON CONFLICT DO NOTHING;
 
+    -- The keys of promises, as far as the run has its execution. One that a resolution is parked
+    -- under goes its own way, as does one that was made before.
+    INSERT INTO oncekey_claims (
+        id, digest, namespace, endpoint, key, fingerprint, owner, fence,
+        request_id, retention, created_at, expires_at, promise_id
+    )
+    SELECT
+        e.value ->> 0, substr(NEW.pieces, e.value ->> 1, 16), e.value ->> 2, e.value ->> 3,
+        e.value ->> 4, substr(NEW.pieces, e.value ->> 5, 16), e.value ->> 6, 1,
+        e.value ->> 7, e.value ->> 8, e.value ->> 9, e.value ->> 10, e.value ->> 11
+    FROM json_each(NEW.keys) AS e
+    JOIN oncekey_executions AS x
+        ON x.id = e.value ->> 12 AND x.fence = e.value ->> 13 AND x.status = 1
+    WHERE NOT EXISTS (
+            SELECT 1 FROM oncekey_parked AS p
+            WHERE p.digest = substr(NEW.pieces, e.value ->> 1, 16)
+        )
+        AND NOT EXISTS (
+            SELECT 1 FROM oncekey_promises AS p
+            WHERE p.execution = x.id AND p.seq = e.value ->> 14
+        )
+    ON CONFLICT DO NOTHING;
+
+    INSERT INTO oncekey_promises (
+        id, tenant, kind, name, state, created_at, execution, seq, fingerprint, keyed, due_at,
+        topic, condition, attempts
+    )
+    SELECT
+        e.value ->> 2, e.value ->> 3, e.value ->> 4, e.value ->> 5, 0, e.value ->> 6, x.id,
+        e.value ->> 7, substr(NEW.pieces, e.value ->> 8, e.value ->> 9), (e.value ->> 10) > 0,
+        e.value ->> 11, e.value ->> 12, e.value ->> 13, 0
+    FROM json_each(NEW.waits) AS e
+    JOIN oncekey_executions AS x
+        ON x.id = e.value ->> 0 AND x.fence = e.value ->> 1 AND x.status = 1
+    WHERE e.value ->> 10 = 0 OR EXISTS (
+        SELECT 1 FROM oncekey_claims AS c
+        WHERE c.id = e.value ->> 2 AND c.digest = substr(NEW.pieces, e.value ->> 10, 16)
+    )
+    ON CONFLICT DO NOTHING;
+
+    -- What was done before a wait goes in with it.
+    INSERT INTO oncekey_journal (
+        execution, seq, step, name, fingerprint, failed, body, attempts, started_at, at
+    )
+    SELECT
+        e.value ->> 0, e.value ->> 2, e.value ->> 3, e.value ->> 4,
+        substr(NEW.pieces, e.value ->> 5, e.value ->> 6), e.value ->> 7,
+        substr(NEW.pieces, e.value ->> 8, e.value ->> 9), e.value ->> 10, e.value ->> 11,
+        e.value ->> 12
+    FROM json_each(NEW.steps) AS e
+    JOIN oncekey_executions AS x
+        ON x.id = e.value ->> 0 AND x.fence = e.value ->> 1 AND x.status = 1
+    WHERE EXISTS (
+        SELECT 1 FROM json_each(NEW.waits) AS w
+        JOIN oncekey_promises AS p ON p.id = w.value ->> 2
+        WHERE w.value ->> 0 = x.id AND p.execution = x.id
+    )
+    ON CONFLICT DO NOTHING;
+
+    -- Nothing is left to do but wait, unless something was settled that the run has not seen.
+    UPDATE oncekey_executions SET status = 2, owner = 0
+    FROM json_each(NEW.waits) AS e
+    WHERE oncekey_executions.id = e.value ->> 0 AND oncekey_executions.fence = e.value ->> 1
+        AND oncekey_executions.status = 1 AND oncekey_executions.wakes = e.value ->> 14
+        AND EXISTS (SELECT 1 FROM oncekey_promises AS p WHERE p.id = e.value ->> 2);
+
     -- One that others wait for is ended by itself, so that they are told.
     UPDATE oncekey_executions
     SET status = e.value ->> 2, result = substr(NEW.pieces, e.value ->> 3, e.value ->> 4),
@@ -472,4 +540,4 @@ BEGIN
 END
 
 -- name: work
-INSERT INTO oncekey_work VALUES (?, ?, ?, ?, ?)
+INSERT INTO oncekey_work VALUES (?, ?, ?, ?, ?, ?, ?, ?)

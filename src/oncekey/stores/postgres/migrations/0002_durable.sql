@@ -201,17 +201,102 @@ CREATE FUNCTION oncekey_texts(p_json TEXT) RETURNS TEXT[] LANGUAGE sql IMMUTABLE
     SELECT ARRAY(SELECT jsonb_array_elements_text(p_json::JSONB))
 $$;
 
--- Starts, and what runs have done, in one statement and one round trip. Texts and numbers come as
+-- What runs wait for, of those that are held (NULL: of all). Answers the numbers of the executions
+-- whose promise, key or rest did not go in.
+CREATE FUNCTION oncekey_work_waits(
+    p_held BIGINT[], p_keys JSONB, p_waits JSONB, p_steps JSONB, p_pieces BYTEA
+) RETURNS BIGINT[] LANGUAGE plpgsql AS $$
+DECLARE
+    v_promised BIGINT[];
+    v_lying BIGINT[];
+BEGIN
+    -- A key that a resolution is parked under goes its own way, as does one that was made before.
+    INSERT INTO oncekey_claims (
+        id, digest, namespace, endpoint, key, fingerprint, owner, fence,
+        request_id, retention, created_at, expires_at, promise_id
+    )
+    SELECT
+        (r ->> 0)::BIGINT, substring(p_pieces FROM (r ->> 1)::INTEGER FOR 16), r ->> 2,
+        r ->> 3, r ->> 4, substring(p_pieces FROM (r ->> 5)::INTEGER FOR 16),
+        (r ->> 6)::BIGINT, 1, r ->> 7, r ->> 8, (r ->> 9)::BIGINT, (r ->> 10)::BIGINT, r ->> 11
+    FROM jsonb_array_elements(p_keys) WITH ORDINALITY AS e (r, n)
+    WHERE (p_held IS NULL OR (r ->> 12)::BIGINT = ANY (p_held))
+        AND NOT EXISTS (
+            SELECT 1 FROM oncekey_parked AS p
+            WHERE p.digest = substring(p_pieces FROM (r ->> 1)::INTEGER FOR 16)
+        )
+        AND NOT EXISTS (
+            SELECT 1 FROM oncekey_promises AS p
+            WHERE p.execution = (r ->> 12)::BIGINT AND p.seq = (r ->> 14)::BIGINT
+        )
+    ORDER BY 2, n
+    ON CONFLICT DO NOTHING;
+
+    WITH made AS (
+        INSERT INTO oncekey_promises (
+            id, tenant, kind, name, state, created_at, execution, seq, fingerprint, keyed, due_at,
+            topic, condition, attempts
+        )
+        SELECT
+            (r ->> 2)::BIGINT, r ->> 3, (r ->> 4)::SMALLINT, r ->> 5, 0, (r ->> 6)::BIGINT,
+            (r ->> 0)::BIGINT, (r ->> 7)::BIGINT,
+            substring(p_pieces FROM (r ->> 8)::INTEGER FOR (r ->> 9)::INTEGER),
+            ((r ->> 10)::INTEGER > 0)::INTEGER, (r ->> 11)::BIGINT, r ->> 12, r ->> 13, 0
+        FROM jsonb_array_elements(p_waits) AS e (r)
+        WHERE (p_held IS NULL OR (r ->> 0)::BIGINT = ANY (p_held))
+            AND ((r ->> 10)::INTEGER = 0 OR EXISTS (
+                SELECT 1 FROM oncekey_claims AS c
+                WHERE c.id = (r ->> 2)::BIGINT
+                    AND c.digest = substring(p_pieces FROM (r ->> 10)::INTEGER FOR 16)
+            ))
+        ORDER BY 1
+        ON CONFLICT DO NOTHING
+        RETURNING execution
+    )
+    SELECT coalesce(array_agg(execution), '{}') INTO v_promised FROM made;
+
+    -- What was done before a wait goes in with it.
+    INSERT INTO oncekey_journal (
+        execution, seq, step, name, fingerprint, failed, body, attempts, started_at, at
+    )
+    SELECT
+        (r ->> 0)::BIGINT, (r ->> 2)::BIGINT, (r ->> 3)::SMALLINT, r ->> 4,
+        substring(p_pieces FROM (r ->> 5)::INTEGER FOR (r ->> 6)::INTEGER), (r ->> 7)::SMALLINT,
+        substring(p_pieces FROM (r ->> 8)::INTEGER FOR (r ->> 9)::INTEGER),
+        (r ->> 10)::INTEGER, (r ->> 11)::BIGINT, (r ->> 12)::BIGINT
+    FROM jsonb_array_elements(p_steps) AS e (r)
+    WHERE (r ->> 0)::BIGINT = ANY (v_promised)
+    ON CONFLICT DO NOTHING;
+
+    -- Nothing is left to do but wait, unless something was settled that the run has not seen.
+    WITH lying AS (
+        UPDATE oncekey_executions AS x SET status = 2, owner = 0
+        FROM jsonb_array_elements(p_waits) AS e (r)
+        WHERE x.id = (r ->> 0)::BIGINT AND x.fence = (r ->> 1)::BIGINT
+            AND x.wakes = (r ->> 14)::BIGINT AND x.id = ANY (v_promised)
+        RETURNING x.id
+    )
+    SELECT coalesce(array_agg(id), '{}') INTO v_lying FROM lying;
+    RETURN ARRAY(
+        SELECT (r ->> 0)::BIGINT FROM jsonb_array_elements(p_waits) AS e (r)
+        WHERE (r ->> 0)::BIGINT <> ALL (v_promised)
+            OR ((r ->> 14) IS NOT NULL AND (r ->> 0)::BIGINT <> ALL (v_lying))
+    );
+END $$;
+
+-- Starts, what runs have done and what they wait for, in one statement and one round trip. Texts and numbers come as
 -- JSON rows, bytes as one value that the rows cut their pieces from. Answers the numbers of the
 -- executions of which not everything went in, to be carried out one by one: what did go in does no
 -- harm there. NULL when the owner is unknown.
 CREATE FUNCTION oncekey_work(
     p_owner BIGINT, p_stale BIGINT,
-    p_claims JSONB, p_starts JSONB, p_entries JSONB, p_endings JSONB, p_pieces BYTEA
+    p_claims JSONB, p_starts JSONB, p_entries JSONB, p_keys JSONB, p_waits JSONB,
+    p_steps JSONB, p_endings JSONB, p_pieces BYTEA
 ) RETURNS BIGINT[] LANGUAGE plpgsql AS $$
 DECLARE
     v_made BIGINT[];
     v_runs INTEGER;
+    v_busy BIGINT[] := '{}';
     v_held BIGINT[];
     v_keyed BIGINT[];
     v_claims BIGINT[];
@@ -270,8 +355,19 @@ BEGIN
         END IF;
     END IF;
 
-    IF jsonb_array_length(p_entries) + jsonb_array_length(p_endings) = 0 THEN
+    IF jsonb_array_length(p_entries || p_waits || p_endings) = 0 THEN
         RETURN v_left_out;
+    END IF;
+
+    -- Whoever makes a promise under a key, and whoever finds none there, take turns; where somebody
+    -- has the turn, the whole group does not wait.
+    IF jsonb_array_length(p_keys) > 0 THEN
+        v_busy := ARRAY(
+            SELECT (r ->> 12)::BIGINT FROM jsonb_array_elements(p_keys) AS e (r)
+            WHERE NOT pg_try_advisory_xact_lock(('x' || encode(
+                substring(p_pieces FROM (r ->> 1)::INTEGER FOR 8), 'hex'
+            ))::BIT(64)::BIGINT)
+        );
     END IF;
 
     -- The fence decides: what a run has done that was taken over finds nothing to belong to. The
@@ -280,7 +376,7 @@ BEGIN
     -- the claim is locked as well.
     WITH run AS MATERIALIZED (
         SELECT DISTINCT (r ->> 0)::BIGINT AS id, (r ->> 1)::BIGINT AS fence
-        FROM jsonb_array_elements(p_entries || p_endings) AS e (r)
+        FROM jsonb_array_elements(p_entries || p_waits || p_endings) AS e (r)
     ), locked AS MATERIALIZED (
         -- By number alone: no index but that of the numbers is of use here.
         SELECT x.id, x.status, x.fence, run.fence AS wanted FROM run
@@ -290,7 +386,7 @@ BEGIN
     )
     SELECT
         (SELECT count(*) FROM run),
-        ARRAY(SELECT id FROM locked WHERE status = 1 AND fence = wanted)
+        ARRAY(SELECT id FROM locked WHERE status = 1 AND fence = wanted AND id <> ALL (v_busy))
     INTO v_runs, v_held;
     v_keyed := ARRAY(
         SELECT (r ->> 0)::BIGINT FROM jsonb_array_elements(p_endings) AS e (r)
@@ -325,12 +421,18 @@ BEGIN
     IF NOT v_all THEN
         v_left_out := v_left_out || ARRAY(
             SELECT (r ->> 0)::BIGINT
-            FROM jsonb_array_elements(p_entries || p_endings) AS e (r)
+            FROM jsonb_array_elements(p_entries || p_waits || p_endings) AS e (r)
             WHERE NOT EXISTS (
                 SELECT 1 FROM oncekey_executions AS x
                 WHERE x.id = (r ->> 0)::BIGINT AND x.fence = (r ->> 1)::BIGINT
                     AND x.id = ANY (v_held)
             )
+        );
+    END IF;
+
+    IF jsonb_array_length(p_waits) > 0 THEN
+        v_left_out := v_left_out || oncekey_work_waits(
+            CASE WHEN v_all THEN NULL ELSE v_held END, p_keys, p_waits, p_steps, p_pieces
         );
     END IF;
 
