@@ -252,7 +252,9 @@ class Run:
 
     def _lie_down(self) -> None:
         """When nothing is left to do but wait, say so: then waiting needs no process."""
-        idle = self.waiting and not self.busy and not self.lying and not self.closed
+        # What it waited for may be there, and its code only not yet have had its turn.
+        ripe = any(future.done() for future in self.waiting.values())
+        idle = self.waiting and not ripe and not self.busy and not self.lying and not self.closed
         if idle and self._sent is None and not self._entries and not self._turn.locked():
             now = self.asking.clock.now()
             self._send(Advance(self.id, self.fence, now, (), None, self.wakes))
