@@ -238,6 +238,9 @@ class Run:
 
     async def wait(self, seq: int) -> None:
         """Until the promise at `seq` is settled: then it is in the journal, or may be retried."""
+        if self.closed:
+            # It was put out as it lay down: there is nobody who would wake it here.
+            raise Halted
         if self._is_ripe(seq):
             return
         future = self.waiting[seq] = self.loop.create_future()
