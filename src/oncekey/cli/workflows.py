@@ -201,8 +201,8 @@ def cancel_workflow(
 ) -> None:
     """End a workflow or a task for good.
 
-    What it waits for is cancelled with it. A step that is being done at this moment is not taken
-    back; its result is not kept.
+    What it waits for is cancelled with it. A step that is being done at this moment may still
+    have its effect; its result is not kept.
 
     \b
     Examples:
