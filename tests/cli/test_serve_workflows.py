@@ -104,8 +104,13 @@ class Caller(httpx.Client):
 
 @pytest.fixture
 def secret(folder: Path, oncekey: Run) -> str:
-    assert oncekey("migrate").returncode == 0
-    secret: str = json.loads(oncekey("apikeys", "create", "--json").stdout)["secret"]
+    return made_key(oncekey, f"sqlite:///{folder}/oncekey.db")
+
+
+def made_key(oncekey: Run, url: str) -> str:
+    assert oncekey("migrate", "--url", url).returncode == 0
+    made = oncekey("apikeys", "create", "--json", "--url", url)
+    secret: str = json.loads(made.stdout)["secret"]
     return secret
 
 
@@ -165,8 +170,17 @@ def test_what_one_process_starts_another_runs(serve: Serve, folder: Path, secret
         assert caller.end_of(caller.start("count", 5)["id"])["result"] == 5
 
 
-def test_several_workers_share_the_work(serve: Serve, folder: Path, secret: str) -> None:
-    served = serve("--app", "flows:flows", "--workers", "2")
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def url(request: pytest.FixtureRequest, folder: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{folder}/oncekey.db"
+    url: str = request.getfixturevalue("postgres_url")
+    return url
+
+
+def test_several_workers_share_the_work(serve: Serve, folder: Path, oncekey: Run, url: str) -> None:
+    served = serve("--app", "flows:flows", "--workers", "2", ONCEKEY_STORE__URL=url)
+    secret = made_key(oncekey, url)
 
     def run(number: int) -> int:
         with Caller(served, secret) as caller:
@@ -178,6 +192,11 @@ def test_several_workers_share_the_work(serve: Serve, folder: Path, secret: str)
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(run, range(40))) == list(range(40))
     assert sorted(map(int, notes(folder))) == list(range(40))
+
+    words = ["workflows", "start", "count", "--input", "40", "--json", "--url", url]
+    id_ = json.loads(oncekey(*words).stdout)["id"]
+    shown = oncekey("workflows", "show", id_, "--wait", "30s", "--json", "--url", url)
+    assert json.loads(shown.stdout)["result"] == 40
     assert served.stop() == (0, "")
 
 
