@@ -201,14 +201,15 @@ CREATE FUNCTION oncekey_texts(p_json TEXT) RETURNS TEXT[] LANGUAGE sql IMMUTABLE
     SELECT ARRAY(SELECT jsonb_array_elements_text(p_json::JSONB))
 $$;
 
--- What runs wait for, of those that are held (NULL: of all). Answers the numbers of the executions
--- whose promise, key or rest did not go in.
+-- What runs wait for, as far as they are held. Answers the numbers of the executions whose promise,
+-- key or rest did not go in.
 CREATE FUNCTION oncekey_work_waits(
-    p_held BIGINT[], p_keys JSONB, p_waits JSONB, p_steps JSONB, p_pieces BYTEA
+    p_all BOOLEAN, p_held BIGINT[], p_keys JSONB, p_waits JSONB, p_pieces BYTEA
 ) RETURNS BIGINT[] LANGUAGE plpgsql AS $$
 DECLARE
     v_promised BIGINT[];
     v_lying BIGINT[];
+    v_all BOOLEAN;
 BEGIN
     -- A key that a resolution is parked under goes its own way, as does one that was made before.
     INSERT INTO oncekey_claims (
@@ -220,14 +221,15 @@ BEGIN
         r ->> 3, r ->> 4, substring(p_pieces FROM (r ->> 5)::INTEGER FOR 16),
         (r ->> 6)::BIGINT, 1, r ->> 7, r ->> 8, (r ->> 9)::BIGINT, (r ->> 10)::BIGINT, r ->> 11
     FROM jsonb_array_elements(p_keys) WITH ORDINALITY AS e (r, n)
-    WHERE (p_held IS NULL OR (r ->> 12)::BIGINT = ANY (p_held))
+    JOIN oncekey_executions AS x ON x.id = (r ->> 12)::BIGINT AND x.fence = (r ->> 13)::BIGINT
+    WHERE (p_all OR x.id = ANY (p_held))
         AND NOT EXISTS (
             SELECT 1 FROM oncekey_parked AS p
             WHERE p.digest = substring(p_pieces FROM (r ->> 1)::INTEGER FOR 16)
         )
         AND NOT EXISTS (
             SELECT 1 FROM oncekey_promises AS p
-            WHERE p.execution = (r ->> 12)::BIGINT AND p.seq = (r ->> 14)::BIGINT
+            WHERE p.execution = x.id AND p.seq = (r ->> 14)::BIGINT
         )
     ORDER BY 2, n
     ON CONFLICT DO NOTHING;
@@ -239,11 +241,12 @@ BEGIN
         )
         SELECT
             (r ->> 2)::BIGINT, r ->> 3, (r ->> 4)::SMALLINT, r ->> 5, 0, (r ->> 6)::BIGINT,
-            (r ->> 0)::BIGINT, (r ->> 7)::BIGINT,
+            x.id, (r ->> 7)::BIGINT,
             substring(p_pieces FROM (r ->> 8)::INTEGER FOR (r ->> 9)::INTEGER),
             ((r ->> 10)::INTEGER > 0)::INTEGER, (r ->> 11)::BIGINT, r ->> 12, r ->> 13, 0
         FROM jsonb_array_elements(p_waits) AS e (r)
-        WHERE (p_held IS NULL OR (r ->> 0)::BIGINT = ANY (p_held))
+        JOIN oncekey_executions AS x ON x.id = (r ->> 0)::BIGINT AND x.fence = (r ->> 1)::BIGINT
+        WHERE (p_all OR x.id = ANY (p_held))
             AND ((r ->> 10)::INTEGER = 0 OR EXISTS (
                 SELECT 1 FROM oncekey_claims AS c
                 WHERE c.id = (r ->> 2)::BIGINT
@@ -251,43 +254,37 @@ BEGIN
             ))
         ORDER BY 1
         ON CONFLICT DO NOTHING
-        RETURNING execution
+        RETURNING id
     )
-    SELECT coalesce(array_agg(execution), '{}') INTO v_promised FROM made;
-
-    -- What was done before a wait goes in with it.
-    INSERT INTO oncekey_journal (
-        execution, seq, step, name, fingerprint, failed, body, attempts, started_at, at
-    )
-    SELECT
-        (r ->> 0)::BIGINT, (r ->> 2)::BIGINT, (r ->> 3)::SMALLINT, r ->> 4,
-        substring(p_pieces FROM (r ->> 5)::INTEGER FOR (r ->> 6)::INTEGER), (r ->> 7)::SMALLINT,
-        substring(p_pieces FROM (r ->> 8)::INTEGER FOR (r ->> 9)::INTEGER),
-        (r ->> 10)::INTEGER, (r ->> 11)::BIGINT, (r ->> 12)::BIGINT
-    FROM jsonb_array_elements(p_steps) AS e (r)
-    WHERE (r ->> 0)::BIGINT = ANY (v_promised)
-    ON CONFLICT DO NOTHING;
+    SELECT coalesce(array_agg(id), '{}') INTO v_promised FROM made;
+    v_all := cardinality(v_promised) = jsonb_array_length(p_waits);
 
     -- Nothing is left to do but wait, unless something was settled that the run has not seen.
     WITH lying AS (
         UPDATE oncekey_executions AS x SET status = 2, owner = 0
         FROM jsonb_array_elements(p_waits) AS e (r)
         WHERE x.id = (r ->> 0)::BIGINT AND x.fence = (r ->> 1)::BIGINT
-            AND x.wakes = (r ->> 14)::BIGINT AND x.id = ANY (v_promised)
+            AND x.wakes = (r ->> 14)::BIGINT
+            AND (v_all OR (r ->> 2)::BIGINT = ANY (v_promised))
         RETURNING x.id
     )
     SELECT coalesce(array_agg(id), '{}') INTO v_lying FROM lying;
+    IF v_all AND cardinality(v_lying) = (
+        SELECT count(r ->> 14) FROM jsonb_array_elements(p_waits) AS e (r)
+    ) THEN
+        RETURN '{}';
+    END IF;
     RETURN ARRAY(
         SELECT (r ->> 0)::BIGINT FROM jsonb_array_elements(p_waits) AS e (r)
-        WHERE (r ->> 0)::BIGINT <> ALL (v_promised)
+        WHERE (r ->> 2)::BIGINT <> ALL (v_promised)
             OR ((r ->> 14) IS NOT NULL AND (r ->> 0)::BIGINT <> ALL (v_lying))
     );
 END $$;
 
--- Starts, what runs have done and what they wait for, in one statement and one round trip. Texts and numbers come as
--- JSON rows, bytes as one value that the rows cut their pieces from. Answers the numbers of the
--- executions of which not everything went in, to be carried out one by one: what did go in does no
--- harm there. NULL when the owner is unknown.
+-- Starts, what runs have done and what they wait for, in one statement and one round trip. Texts and
+-- numbers come as JSON rows, bytes as one value that the rows cut their pieces from. Answers the
+-- numbers of the executions of which not everything went in, to be carried out one by one: what did
+-- go in does no harm there. NULL when the owner is unknown.
 CREATE FUNCTION oncekey_work(
     p_owner BIGINT, p_stale BIGINT,
     p_claims JSONB, p_starts JSONB, p_entries JSONB, p_keys JSONB, p_waits JSONB,
@@ -355,7 +352,9 @@ BEGIN
         END IF;
     END IF;
 
-    IF jsonb_array_length(p_entries || p_waits || p_endings) = 0 THEN
+    IF jsonb_array_length(p_entries) + jsonb_array_length(p_waits)
+        + jsonb_array_length(p_endings) = 0
+    THEN
         RETURN v_left_out;
     END IF;
 
@@ -414,7 +413,7 @@ BEGIN
         substring(p_pieces FROM (r ->> 5)::INTEGER FOR (r ->> 6)::INTEGER), (r ->> 7)::SMALLINT,
         substring(p_pieces FROM (r ->> 8)::INTEGER FOR (r ->> 9)::INTEGER),
         (r ->> 10)::INTEGER, (r ->> 11)::BIGINT, (r ->> 12)::BIGINT
-    FROM jsonb_array_elements(p_entries) AS e (r)
+    FROM jsonb_array_elements(p_entries || p_steps) AS e (r)
     JOIN oncekey_executions AS x ON x.id = (r ->> 0)::BIGINT AND x.fence = (r ->> 1)::BIGINT
     WHERE v_all OR x.id = ANY (v_held)
     ON CONFLICT DO NOTHING;
@@ -432,7 +431,7 @@ BEGIN
 
     IF jsonb_array_length(p_waits) > 0 THEN
         v_left_out := v_left_out || oncekey_work_waits(
-            CASE WHEN v_all THEN NULL ELSE v_held END, p_keys, p_waits, p_steps, p_pieces
+            v_all, v_held, p_keys, p_waits, p_pieces
         );
     END IF;
 
