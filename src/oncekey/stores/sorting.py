@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from oncekey.core.answers import Advanced, Awaited, Started
 from oncekey.core.execution import Status
 from oncekey.core.ports import Held, Insert, Settle
-from oncekey.core.work import Advance, Advanced, Await, Awaited, Start, Started
+from oncekey.core.work import Advance, Await, Start
 from oncekey.stores.requests import NOBODY
 from oncekey.stores.work.bulk import Hot, is_bulk
 from oncekey.stores.work.promises import with_key

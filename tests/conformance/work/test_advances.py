@@ -2,10 +2,11 @@
 
 import pytest
 
+from oncekey.core.answers import Advanced, Lost, Woken
 from oncekey.core.execution import Execution, PromiseKind, Status, Step
 from oncekey.core.model import Kind, Outcome
 from oncekey.core.ports import Peek, Purge
-from oncekey.core.work import Advanced, Ending, HandBack, Load, Lost, Woken
+from oncekey.core.work import Ending, HandBack, Load
 from tests.fixtures.stores import DAY
 from tests.fixtures.work import FAILURE, Worker, entry, failed, ref_of, succeeded
 

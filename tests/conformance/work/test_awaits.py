@@ -1,5 +1,6 @@
 """What an execution waits for: made once per position, with its key, its token and its child."""
 
+from oncekey.core.answers import Advanced, Awaited, KeyTaken, Lost, Parked, Settled, Woken
 from oncekey.core.execution import (
     BODY,
     Entry,
@@ -13,18 +14,7 @@ from oncekey.core.execution import (
 )
 from oncekey.core.model import Link
 from oncekey.core.ports import Gone, Peek
-from oncekey.core.work import (
-    ENGINE,
-    AddToken,
-    Advanced,
-    Awaited,
-    KeyTaken,
-    Load,
-    Lost,
-    Parked,
-    Settled,
-    Woken,
-)
+from oncekey.core.work import ENGINE, AddToken, Load
 from tests.fixtures.stores import DAY
 from tests.fixtures.work import FAILURE, Worker, entry, failed, ref_of, succeeded
 

@@ -1,18 +1,9 @@
 """Executions that start others: those they call and wait for, and those they only start."""
 
+from oncekey.core.answers import Advanced, Awaited, Existing, Lost, Spawned, Started, Woken
 from oncekey.core.execution import Entry, Execution, PromiseKind, PromiseState, Sort, Status, Step
 from oncekey.core.ports import Gone, Peek
-from oncekey.core.work import (
-    Advanced,
-    Awaited,
-    Existing,
-    Lost,
-    PickUp,
-    Spawn,
-    Spawned,
-    Started,
-    Woken,
-)
+from oncekey.core.work import PickUp, Spawn
 from tests.fixtures.work import FAILURE, PAUSED, Worker, entry, failed, ref_of, succeeded
 
 OTHER = b"o" * 16

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from oncekey.core.answers import Advanced, Controlled, Existing, Lost, Started
 from oncekey.core.execution import (
     Execution,
     PromiseKind,
@@ -15,16 +16,7 @@ from oncekey.core.execution import (
 )
 from oncekey.core.model import Kind, State
 from oncekey.core.ports import Gone, Peek
-from oncekey.core.work import (
-    Advanced,
-    Controlled,
-    Existing,
-    FindExecution,
-    Forget,
-    ListExecutions,
-    Lost,
-    Started,
-)
+from oncekey.core.work import FindExecution, Forget, ListExecutions
 from tests.fixtures.stores import DAY
 from tests.fixtures.work import FAILURE, PAUSED, Worker, entry, failed, ref_of, succeeded
 

@@ -1,5 +1,6 @@
 """Events: kept once for their key, and given to the waits they fit."""
 
+from oncekey.core.answers import Existing, Woken
 from oncekey.core.execution import (
     Entry,
     Execution,
@@ -11,17 +12,7 @@ from oncekey.core.execution import (
 )
 from oncekey.core.model import State
 from oncekey.core.ports import Gone, Peek
-from oncekey.core.work import (
-    Event,
-    Events,
-    Existing,
-    Match,
-    Matched,
-    Publish,
-    Waits,
-    Woken,
-    event_id_of,
-)
+from oncekey.core.work import Event, Events, Match, Matched, Publish, Waits, event_id_of
 from tests.fixtures.stores import DAY
 from tests.fixtures.work import Worker, ref_of, succeeded
 

@@ -3,8 +3,9 @@
 from contextlib import closing
 from typing import Any
 
+from oncekey.core.answers import Advanced, Awaited, KeyTaken, Lost
 from oncekey.core.execution import Execution, Status
-from oncekey.core.work import Advanced, Await, Awaited, HandBack, KeyTaken, Lost
+from oncekey.core.work import Await, HandBack
 from oncekey.stores.sql import SqlStore
 from tests.fixtures.work import Worker, entry, succeeded
 

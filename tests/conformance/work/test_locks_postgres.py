@@ -8,11 +8,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from oncekey.core.answers import Advanced, Started
 from oncekey.core.errors import StoreUnavailable
 from oncekey.core.execution import Execution, PromiseKind, Status
 from oncekey.core.ports import Peek
 from oncekey.core.waiting import ThreadWaiter
-from oncekey.core.work import Advance, Advanced, Started
+from oncekey.core.work import Advance
 from oncekey.stores.queries import load
 from tests.fixtures.postgres_schema import new_schema
 from tests.fixtures.postgres_server import PostgresServer

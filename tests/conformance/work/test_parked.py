@@ -2,10 +2,10 @@
 
 import pytest
 
+from oncekey.core.answers import AlreadySettled, Parked, RequestKeyReused, Settled
 from oncekey.core.execution import PromiseState
 from oncekey.core.model import Link, State
 from oncekey.core.ports import Peek
-from oncekey.core.work import AlreadySettled, Parked, RequestKeyReused, Settled
 from tests.fixtures.stores import DAY
 from tests.fixtures.work import Worker, ref_of, succeeded
 

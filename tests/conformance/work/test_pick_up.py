@@ -6,8 +6,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from oncekey.core.answers import Advanced, Lost, Picked
 from oncekey.core.execution import Sort, Status
-from oncekey.core.work import Advanced, HandBack, Lost, Picked, PickUp
+from oncekey.core.work import HandBack, PickUp
 from oncekey.stores.plans import carry_out
 from tests.fixtures.stores import Place, until
 from tests.fixtures.work import Worker, entry, succeeded

@@ -8,24 +8,21 @@ from typing import Any
 
 import pytest
 
-from oncekey.core.execution import PromiseKind, PromiseState, Status
-from oncekey.core.ports import Peek
-from oncekey.core.work import (
+from oncekey.core.answers import (
     Advanced,
     AlreadySettled,
     Awaited,
-    Control,
     Controlled,
     Existing,
     KeyTaken,
-    Know,
-    ListExecutions,
     Parked,
     RequestKeyReused,
     Settled,
     Started,
-    Withdraw,
 )
+from oncekey.core.execution import PromiseKind, PromiseState, Status
+from oncekey.core.ports import Peek
+from oncekey.core.work import Control, Know, ListExecutions, Withdraw
 from tests.fixtures.postgres_schema import new_schema
 from tests.fixtures.postgres_server import PostgresServer
 from tests.fixtures.stores import Place

@@ -2,6 +2,17 @@
 
 import pytest
 
+from oncekey.core.answers import (
+    Advanced,
+    AlreadySettled,
+    Awaited,
+    KeyExpired,
+    KeyTaken,
+    Lost,
+    RequestKeyReused,
+    Settled,
+    Woken,
+)
 from oncekey.core.execution import (
     Entry,
     Execution,
@@ -14,20 +25,7 @@ from oncekey.core.execution import (
 )
 from oncekey.core.model import Link, State
 from oncekey.core.ports import Gone, Insert, Peek, Purge
-from oncekey.core.work import (
-    ENGINE,
-    Advanced,
-    AlreadySettled,
-    Awaited,
-    FindPromise,
-    KeyExpired,
-    KeyTaken,
-    Lost,
-    RequestKeyReused,
-    Settled,
-    Target,
-    Woken,
-)
+from oncekey.core.work import ENGINE, FindPromise, Target
 from tests.fixtures.stores import DAY
 from tests.fixtures.work import FAILURE, PAUSED, Worker, ref_of, succeeded
 

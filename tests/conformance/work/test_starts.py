@@ -2,18 +2,11 @@
 
 import pytest
 
+from oncekey.core.answers import Advanced, Existing, Started
 from oncekey.core.execution import Execution, Sort, Status
 from oncekey.core.model import NO_FINGERPRINT, Link, Record, State
 from oncekey.core.ports import Found, Gone, Held, Peek
-from oncekey.core.work import (
-    ENGINE,
-    Advanced,
-    Existing,
-    FindExecution,
-    ListExecutions,
-    Started,
-    Withdraw,
-)
+from oncekey.core.work import ENGINE, FindExecution, ListExecutions, Withdraw
 from tests.fixtures.stores import DAY
 from tests.fixtures.work import Worker, entry, ref_of, succeeded
 

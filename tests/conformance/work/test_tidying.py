@@ -2,23 +2,11 @@
 
 from typing import Any
 
+from oncekey.core.answers import Advanced, Existing, Lost, Ripe, Started, Woken
 from oncekey.core.execution import Entry, PromiseKind, PromiseState, Sort, Status, Step
 from oncekey.core.model import Kind
 from oncekey.core.ports import Peek
-from oncekey.core.work import (
-    Advanced,
-    Due,
-    Existing,
-    FindExecution,
-    FindPromise,
-    Forget,
-    Know,
-    Known,
-    Lost,
-    Ripe,
-    Started,
-    Woken,
-)
+from oncekey.core.work import Due, FindExecution, FindPromise, Forget, Know, Known
 from oncekey.stores.plans import carry_out
 from oncekey.stores.requests import drive
 from tests.fixtures.stores import DAY

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+from oncekey.core.answers import Controlled, Existing, Started
 from oncekey.core.errors import (
     ControlRefused,
     InvalidInput,
@@ -30,10 +31,8 @@ from oncekey.core.ports import Gone
 from oncekey.core.work import (
     Action,
     Control,
-    Controlled,
     Event,
     Events,
-    Existing,
     FindExecution,
     Know,
     Known,
@@ -41,7 +40,6 @@ from oncekey.core.work import (
     ListPromises,
     ReadJournal,
     Start,
-    Started,
 )
 from oncekey.durable.address import Address
 from oncekey.durable.definition import Definition

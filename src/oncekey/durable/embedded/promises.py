@@ -7,6 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from oncekey.core.answers import (
+    AlreadySettled,
+    KeyExpired,
+    KeyTaken,
+    Parked,
+    RequestKeyReused,
+    Settled,
+)
 from oncekey.core.errors import (
     InvalidInput,
     KeyConflict,
@@ -23,19 +31,7 @@ from oncekey.core.execution import (
     promise_place_of,
 )
 from oncekey.core.ports import Gone, Insert
-from oncekey.core.work import (
-    AlreadySettled,
-    FindPromise,
-    KeyExpired,
-    KeyTaken,
-    Make,
-    Park,
-    Parked,
-    RequestKeyReused,
-    Resolve,
-    Settled,
-    Target,
-)
+from oncekey.core.work import FindPromise, Make, Park, Resolve, Target
 from oncekey.durable.address import Address, ById, ByKey, ByName, ByToken
 from oncekey.durable.embedded.asking import PROMISES, REQUESTS, ref_of
 from oncekey.durable.embedded.watching import LOOK_AGAIN

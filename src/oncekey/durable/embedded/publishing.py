@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from oncekey.core.answers import Existing
 from oncekey.core.errors import InvalidInput, KeyReused, PayloadTooLarge
 from oncekey.core.ports import Gone
-from oncekey.core.work import Events, Existing, Matched, Publish, event_id_of
+from oncekey.core.work import Events, Matched, Publish, event_id_of
 from oncekey.durable.embedded.asking import EVENTS
 from oncekey.durable.embedded.events import EventMatching, event_of
 from oncekey.durable.engine import MAX_EVENT, PublishAnswer

@@ -10,25 +10,11 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
+from oncekey.core.answers import Advanced, Awaited, KeyTaken, Lost, Picked, Spawned, Woken
 from oncekey.core.errors import StoreUnavailable
 from oncekey.core.execution import BRANCH_BITS, Entry, Execution, Promise, PromiseState
 from oncekey.core.ports import Gone, Insert
-from oncekey.core.work import (
-    AddToken,
-    Advance,
-    Advanced,
-    Await,
-    Awaited,
-    Ending,
-    KeyTaken,
-    Load,
-    Lost,
-    Picked,
-    Spawn,
-    Spawned,
-    Start,
-    Woken,
-)
+from oncekey.core.work import AddToken, Advance, Await, Ending, Load, Spawn, Start
 
 if TYPE_CHECKING:
     from oncekey.durable.definition import Definition

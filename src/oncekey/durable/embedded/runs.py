@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from oncekey.core.answers import Picked, Woken
 from oncekey.core.execution import Execution, Sort, Status
-from oncekey.core.work import Ending, HandBack, Load, Mine, Picked, PickUp, Start, Woken
+from oncekey.core.work import Ending, HandBack, Load, Mine, PickUp, Start
 from oncekey.durable.embedded.run import Run
 from oncekey.durable.embedded.running import drive
 from oncekey.durable.embedded.starting import Starting

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from oncekey.core.answers import Awaited, KeyTaken, Spawned
 from oncekey.core.errors import InvalidInput, KeyConflict, KeyReused, OnceKeyError
 from oncekey.core.execution import Entry, Promise, PromiseKind, PromiseState, Step
 from oncekey.core.ports import Gone
-from oncekey.core.work import Awaited, KeyTaken, Spawned
 from oncekey.durable.context import Duration, Target
 from oncekey.durable.definition import Definition
 from oncekey.durable.embedded.asking import PROMISES

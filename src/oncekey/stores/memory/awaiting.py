@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from oncekey.core.execution import Promise, PromiseKind, PromiseState
-from oncekey.core.ports import Gone
-from oncekey.core.work import (
-    AddToken,
+from oncekey.core.answers import (
     Advanced,
-    Await,
     Awaited,
     Existing,
     KeyTaken,
     Lost,
-    Spawn,
     Spawned,
-    Start,
     Started,
 )
+from oncekey.core.execution import Promise, PromiseKind, PromiseState
+from oncekey.core.ports import Gone
+from oncekey.core.work import AddToken, Await, Spawn, Start
 from oncekey.stores.memory.executions import MemoryExecutions
 from oncekey.stores.memory.kept import Kept, entry_of
 from oncekey.stores.memory.promises import MemoryPromises

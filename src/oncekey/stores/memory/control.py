@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from oncekey.core.answers import Controlled, Woken
 from oncekey.core.execution import PromiseKind, Status
 from oncekey.core.ports import Gone
-from oncekey.core.work import Control, Controlled, Ending, Woken
+from oncekey.core.work import Control, Ending
 from oncekey.stores.memory.kept import NOBODY, Kept, KeptControl
 
 

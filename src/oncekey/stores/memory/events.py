@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from oncekey.core.answers import Existing, Woken
 from oncekey.core.execution import Promise, PromiseKind, PromiseState
 from oncekey.core.ports import Gone
 from oncekey.core.work import (
     Event,
     Events,
-    Existing,
     Match,
     Matched,
     Publish,
     Target,
     Waits,
-    Woken,
     event_id_of,
 )
 from oncekey.stores.memory.kept import Kept

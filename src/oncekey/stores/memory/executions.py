@@ -5,23 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from oncekey.core.answers import Advanced, Existing, Lost, Picked, Started
 from oncekey.core.execution import Execution, PromiseKind, PromiseState, Sort, Status
 from oncekey.core.model import Link, Record
 from oncekey.core.ports import Gone
-from oncekey.core.work import (
-    Advance,
-    Advanced,
-    Existing,
-    HandBack,
-    Load,
-    Lost,
-    Mine,
-    Picked,
-    PickUp,
-    Start,
-    Started,
-    Withdraw,
-)
+from oncekey.core.work import Advance, HandBack, Load, Mine, PickUp, Start, Withdraw
 from oncekey.stores.memory.kept import NOBODY, Kept
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from oncekey.core.answers import Settled, Woken
 from oncekey.core.execution import (
     Entry,
     Execution,
@@ -19,7 +20,7 @@ from oncekey.core.execution import (
     execution_id_of,
 )
 from oncekey.core.model import Kind, Outcome
-from oncekey.core.work import Ending, Event, Settled, Target, Woken
+from oncekey.core.work import Ending, Event, Target
 from oncekey.stores.memory.claims import Claims
 from oncekey.stores.memory.keys import Keys
 

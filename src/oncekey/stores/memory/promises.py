@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from oncekey.core.execution import Promise, PromiseKind, PromiseState, promise_place_of
-from oncekey.core.model import Link, Record
-from oncekey.core.ports import Gone, Insert
-from oncekey.core.work import (
+from oncekey.core.answers import (
     AlreadySettled,
     Awaited,
     KeyExpired,
     KeyTaken,
-    Make,
     Parked,
     RequestKeyReused,
     Resolution,
-    Resolve,
     Settled,
-    Target,
     Woken,
 )
+from oncekey.core.execution import Promise, PromiseKind, PromiseState, promise_place_of
+from oncekey.core.model import Link, Record
+from oncekey.core.ports import Gone, Insert
+from oncekey.core.work import Make, Resolve, Target
 from oncekey.stores.memory.kept import Kept, ParkedResolution
 
 _LOST = {PromiseState.TIMED_OUT, PromiseState.CANCELLED}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, MutableMapping
 from typing import Any, TypeVar
 
+from oncekey.core.answers import Ripe, Woken
 from oncekey.core.execution import Promise, PromiseKind, PromiseState, Status
-from oncekey.core.work import Due, Ending, Forget, Know, Ripe, Woken
+from oncekey.core.work import Due, Ending, Forget, Know
 from oncekey.stores.memory.kept import Kept
 
 K = TypeVar("K")

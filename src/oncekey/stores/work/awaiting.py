@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+from oncekey.core.answers import Advanced, Awaited, Existing, KeyTaken, Lost, Spawned
 from oncekey.core.execution import (
     Promise,
     PromiseKind,
@@ -13,19 +14,7 @@ from oncekey.core.execution import (
     execution_id_of,
 )
 from oncekey.core.ports import Gone
-from oncekey.core.work import (
-    AddToken,
-    Advanced,
-    Await,
-    Awaited,
-    Existing,
-    KeyTaken,
-    Lost,
-    Spawn,
-    Spawned,
-    Start,
-    Withdraw,
-)
+from oncekey.core.work import AddToken, Await, Spawn, Start, Withdraw
 from oncekey.stores.requests import Row, Setting, Step
 from oncekey.stores.work.claims import forget
 from oncekey.stores.work.executions import (

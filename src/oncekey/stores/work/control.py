@@ -7,9 +7,10 @@ from collections.abc import Generator
 from hashlib import blake2b
 from typing import Any
 
+from oncekey.core.answers import Controlled, Woken
 from oncekey.core.execution import Sort, Status, execution_id_of
 from oncekey.core.ports import Gone
-from oncekey.core.work import Control, Controlled, Ending, Woken
+from oncekey.core.work import Control, Ending
 from oncekey.stores.requests import NOBODY, Row, Setting, Step
 from oncekey.stores.work.executions import Steps, end, values_of
 from oncekey.stores.work.rows import entry_of, execution_of

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+from oncekey.core.answers import Existing
 from oncekey.core.ports import Gone
-from oncekey.core.work import Event, Existing, Matched, Publish
+from oncekey.core.work import Event, Matched, Publish
 from oncekey.stores.requests import Row, Setting, Step
 from oncekey.stores.work.claims import claim, forget
 from oncekey.stores.work.executions import Steps

@@ -6,6 +6,7 @@ import json
 from collections.abc import Generator
 from typing import Any
 
+from oncekey.core.answers import Advanced, Existing, Lost, Picked, Started, Woken
 from oncekey.core.execution import (
     Entry,
     Execution,
@@ -19,19 +20,13 @@ from oncekey.core.ports import Gone
 from oncekey.core.work import (
     AddToken,
     Advance,
-    Advanced,
     Ending,
-    Existing,
     HandBack,
     Load,
-    Lost,
     Mine,
-    Picked,
     PickUp,
     Start,
-    Started,
     Withdraw,
-    Woken,
 )
 from oncekey.stores.requests import NOBODY, Row, Setting, Step
 from oncekey.stores.rows import OWNER_NAME, record_of

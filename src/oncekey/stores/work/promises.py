@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+from oncekey.core.answers import Awaited, KeyTaken, Settled, Woken
 from oncekey.core.execution import Promise, PromiseKind, PromiseState, Status
 from oncekey.core.model import Record
 from oncekey.core.ports import Gone, Insert
-from oncekey.core.work import (
-    Awaited,
-    KeyTaken,
-    Make,
-    Match,
-    Settled,
-    Target,
-    Woken,
-    event_id_of,
-)
+from oncekey.core.work import Make, Match, Target, event_id_of
 from oncekey.stores.requests import Row, Setting, Step
 from oncekey.stores.work.claims import claim, forget
 from oncekey.stores.work.rows import entry_of_promise, promise_of

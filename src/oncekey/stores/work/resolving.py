@@ -7,19 +7,11 @@ import json
 from collections.abc import Generator
 from typing import Any
 
+from oncekey.core.answers import AlreadySettled, KeyExpired, Parked, RequestKeyReused, Woken
 from oncekey.core.execution import Promise, PromiseKind, PromiseState, promise_place_of
 from oncekey.core.model import Record
 from oncekey.core.ports import Gone, Insert
-from oncekey.core.work import (
-    AlreadySettled,
-    KeyExpired,
-    Park,
-    Parked,
-    RequestKeyReused,
-    Resolve,
-    Target,
-    Woken,
-)
+from oncekey.core.work import Park, Resolve, Target
 from oncekey.stores.requests import Row, Setting, Step
 from oncekey.stores.work.claims import claim, holder_of
 from oncekey.stores.work.promises import Steps, find, link_request, settle

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 
+from oncekey.core.answers import Ripe, Settled, Woken
 from oncekey.core.execution import Promise, PromiseKind, PromiseState, Status
-from oncekey.core.work import Due, Ending, Forget, Know, Ripe, Settled, Woken
+from oncekey.core.work import Due, Ending, Forget, Know
 from oncekey.stores.requests import Row, Setting, Step
 from oncekey.stores.work.executions import Steps, end
 from oncekey.stores.work.promises import settle
