@@ -1,11 +1,15 @@
 """What is read of durable work: one, or a page, of one tenant or of all."""
 
+import itertools
+
 import pytest
 
+from oncekey.compose.ledger import store_of
 from oncekey.core.execution import PromiseKind, PromiseState, Sort, Status
 from oncekey.core.model import State
 from oncekey.core.ports import Query
 from oncekey.core.work import FindExecution, ListExecutions, ListPromises, ReadJournal
+from tests.fixtures.stores import Caller, Place
 from tests.fixtures.work import PAUSED, Worker, entry, succeeded
 
 
@@ -86,3 +90,17 @@ def test_the_ledger_lists_the_keys_of_durable_work(worker: Worker, state: State,
     found = worker.caller.store.list(Query(state), worker.clock.now())
     assert "".join(each.record.ref.key for each in found) == keys
     assert not any(each.lapsed for each in found)
+
+
+def test_the_ledger_lists_what_has_been_running_for_long(shared: Place) -> None:
+    """What processes claim lies above a floor that rises; durable work stays where it is."""
+    store = store_of(shared.url, shared.clock)
+    store.open(lambda _: 1 << 62)
+    worker = Worker(Caller(store, shared.clock, itertools.count(shared.clock.now() << 21)))
+    try:
+        worker.wait(worker.start("order", "k"), key="p")
+        worker.start("order", "j")
+        found = store.list(Query(State.IN_PROGRESS), shared.clock.now())
+        assert [each.record.ref.key for each in found] == ["j", "p", "k"]
+    finally:
+        store.close()

@@ -60,13 +60,16 @@ ORDER BY id DESC
 LIMIT :limit
 
 -- name: list_in_progress
--- What is in flight lies above the lowest floor or has no owner: no need to read what is settled.
+-- What is in flight lies above the lowest floor, has no owner, or is held by durable work: no need to
+-- read everything that is settled.
 SELECT * FROM oncekey_records
 WHERE id IN (
         SELECT c.id FROM oncekey_claims AS c
         WHERE c.id >= coalesce((SELECT min(floor) FROM oncekey_owners), 0)
         UNION
         SELECT c.id FROM oncekey_claims AS c WHERE c.owner = 0
+        UNION
+        SELECT c.id FROM oncekey_claims AS c WHERE c.owner = -2
     )
     AND kind IS NULL
     AND id < :before

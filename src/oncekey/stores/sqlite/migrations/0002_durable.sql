@@ -173,6 +173,8 @@ CREATE TABLE oncekey_schedules (
 ) WITHOUT ROWID;
 CREATE INDEX oncekey_schedules_next ON oncekey_schedules (next_at) WHERE paused = 0;
 
+-- Claims that durable work holds belong to nobody's floor; this finds them.
+CREATE INDEX oncekey_claims_engine ON oncekey_claims (id) WHERE owner = -2;
 -- Keys of promises end with their time, whatever became of the promise.
 CREATE INDEX oncekey_claims_promise ON oncekey_claims (expires_at) WHERE promise_id IS NOT NULL;
 
