@@ -195,7 +195,8 @@ class EmbeddedEngine(Engine):
             fork=self._asking.draw(),
             failure=_CANCELLED,
         )
-        answer: Controlled = await self._asking.ask(asked)
+        while isinstance(answer := await self._asking.ask(asked), Gone):
+            asked = asked._replace(fork=self._asking.draw())
         controlled = _controlled(answer, asked, id)
         if answer.verdict == "done":
             self._follow(runs, asked, answer)

@@ -515,7 +515,10 @@ BEGIN
     FROM json_each(NEW.waits) AS e
     WHERE oncekey_executions.id = e.value ->> 0 AND oncekey_executions.fence = e.value ->> 1
         AND oncekey_executions.status = 1 AND oncekey_executions.wakes = e.value ->> 14
-        AND EXISTS (SELECT 1 FROM oncekey_promises AS p WHERE p.id = e.value ->> 2);
+        AND EXISTS (
+            SELECT 1 FROM oncekey_promises AS p
+            WHERE p.id = e.value ->> 2 AND p.execution = e.value ->> 0
+        );
 
     -- One that others wait for is ended by itself, so that they are told.
     UPDATE oncekey_executions
