@@ -44,3 +44,8 @@ class OperationNumbers:
 def millisecond_of(number: int) -> int:
     """When a number was drawn, in milliseconds since 1970."""
     return number >> _LOW_BITS
+
+
+def first_number(millisecond: int) -> int:
+    """No number drawn then or later is lower."""
+    return max(0, millisecond) << _LOW_BITS

@@ -312,13 +312,27 @@ class Waits(NamedTuple):
 
 
 class Events(NamedTuple):
-    """A page of events: of a topic since a time, or unmatched ones. Answer: list[Event]."""
+    """A page of the events of a topic since a time, oldest first. Answer: list[Event]."""
 
-    tenant: str | None
-    topic: str | None
+    tenant: str
+    topic: str
     since: int
     after: int = 0
-    unmatched: bool = False
+    limit: int = 200
+
+
+class ListEvents(NamedTuple):
+    """The newest events, newest first. Answer: list[Event]."""
+
+    tenant: str
+    topic: str | None = None
+    limit: int = 50
+
+
+class Unmatched(NamedTuple):
+    """Events that were kept before a time and not matched to the end. Answer: list[Event]."""
+
+    before: int
     limit: int = 200
 
 
@@ -353,5 +367,7 @@ Work = (
     | ListPromises
     | Waits
     | Events
+    | ListEvents
+    | Unmatched
     | Known
 )

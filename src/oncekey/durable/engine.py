@@ -177,4 +177,5 @@ class Engine(ABC):
         """Raises `KeyReused`, `KeyInvalid`, `PayloadTooLarge`, `InvalidInput`."""
 
     @abstractmethod
-    async def events(self, tenant: str, key: str | None = None, limit: int = 50) -> list[Event]: ...
+    async def events(self, tenant: str, key: str | None = None, limit: int = 50) -> list[Event]:
+        """The newest that are kept still, newest first."""

@@ -161,6 +161,8 @@ async def test_events_are_listed(workshop: Workshop) -> None:
 
         async def look() -> Any:
             found = await app.engine.events("default", "e")
-            return [each.data for each in found if each.matched]
+            data = [each.data for each in found if each.matched]
+            return data if len(data) == 3 else None
 
-        assert await until(look) == [b"0", b"1", b"2"]
+        assert await until(look) == [b"2", b"1", b"0"]
+        assert [each.data for each in await app.engine.events("default", limit=1)] == [b"2"]

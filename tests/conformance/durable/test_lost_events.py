@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from oncekey import App, Context
-from oncekey.core.work import Events, Publish
+from oncekey.core.work import Publish, Unmatched
 from oncekey.durable.embedded.asking import EVENTS, Asking
 from oncekey.durable.embedded.events import event_of
 from oncekey.durable.values import canonical, fingerprint_of
@@ -63,7 +63,7 @@ async def test_an_event_nobody_publishes_again_is_matched_all_the_same(workshop:
         assert await handle.result(timeout=60) == {"order": "a"}
 
         async def is_matched() -> bool:
-            left = await asking_of(app).ask(Events("default", TOPIC, 0, unmatched=True))
+            left = await asking_of(app).ask(Unmatched(1 << 60))
             return not left
 
         await until(is_matched)

@@ -12,7 +12,17 @@ from oncekey.core.execution import (
 )
 from oncekey.core.model import State
 from oncekey.core.ports import Gone, Peek
-from oncekey.core.work import Event, Events, Match, Matched, Publish, Waits, event_id_of
+from oncekey.core.work import (
+    Event,
+    Events,
+    ListEvents,
+    Match,
+    Matched,
+    Publish,
+    Unmatched,
+    Waits,
+    event_id_of,
+)
 from tests.fixtures.stores import DAY
 from tests.fixtures.work import Worker, ref_of, succeeded
 
@@ -61,14 +71,14 @@ def test_a_key_is_published_once(worker: Worker) -> None:
     assert isinstance(answer, Existing)
     assert (answer.record.id, answer.record.state) == (first.event.id, State.SUCCEEDED)
     assert (answer.execution, answer.record.link) == (None, None)
-    assert worker.ask(Events("acme", None, 0)) == [first.event]
+    assert worker.ask(ListEvents("acme")) == [first.event]
 
 
 def test_a_commit_nobody_heard_of_published_it(worker: Worker) -> None:
     for request in (worker.publishing(key="e-1"), worker.publishing()):
         assert worker.ask(request) is True
         assert worker.ask(request) is True
-    assert len(worker.ask(Events("acme", None, 0))) == 2
+    assert len(worker.ask(ListEvents("acme"))) == 2
     assert isinstance(worker.ask(worker.publishing(key="e-1")), Existing)
 
 
@@ -84,7 +94,7 @@ def test_a_number_somebody_else_has_drawn_keeps_nothing(worker: Worker) -> None:
     assert clash.insert is not None
     clash = Publish(clash.event._replace(id=event.id), clash.insert._replace(id=event.id))
     assert worker.ask(clash) == Gone()
-    assert worker.ask(Events("acme", None, 0)) == [event]
+    assert worker.ask(ListEvents("acme")) == [event]
     assert worker.ask(Peek(ref_of("acme", "event", "e-1").digest)) is None
 
 
@@ -190,16 +200,18 @@ def test_events_are_read_by_topic_and_time(worker: Worker) -> None:
     assert worker.ask(Events("acme", "shipped", 0)) == [first, second]
     assert worker.ask(Events("acme", "shipped", since)) == [second]
     assert worker.ask(Events("acme", "shipped", 0, after=first.id)) == [second]
-    assert worker.ask(Events("acme", None, 0)) == [first, second, other]
-    assert worker.ask(Events("acme", None, 0, limit=2)) == [first, second]
+    assert worker.ask(ListEvents("acme")) == [other, second, first]
+    assert worker.ask(ListEvents("acme", limit=2)) == [other, second]
+    assert worker.ask(ListEvents("acme", "shipped")) == [second, first]
+    assert len(worker.ask(ListEvents("globex"))) == 1
 
 
 def test_events_nobody_has_matched_are_found(worker: Worker) -> None:
     first, second = published(worker), published(worker.of("globex"))
-    assert worker.ask(Events(None, None, 0, unmatched=True)) == [first, second]
+    assert worker.ask(Unmatched(worker.clock.now() + 1)) == [first, second]
     assert worker.ask(Matched(first.id)) == 0
-    assert worker.ask(Events(None, None, 0, unmatched=True)) == [second]
-    assert worker.ask(Events("acme", None, 0)) == [first._replace(matched=True)]
+    assert worker.ask(Unmatched(worker.clock.now() + 1)) == [second]
+    assert worker.ask(ListEvents("acme")) == [first._replace(matched=True)]
 
 
 def test_an_event_that_is_not_there_has_settled_nothing(worker: Worker) -> None:

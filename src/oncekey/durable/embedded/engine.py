@@ -32,10 +32,10 @@ from oncekey.core.work import (
     Action,
     Control,
     Event,
-    Events,
     FindExecution,
     Know,
     Known,
+    ListEvents,
     ListExecutions,
     ListPromises,
     ReadJournal,
@@ -275,7 +275,7 @@ class EmbeddedEngine(Engine):
 
     async def events(self, tenant: str, key: str | None = None, limit: int = 50) -> list[Event]:
         self._open_runs()
-        found: list[Event] = await self._asking.ask(Events(tenant, key, 0, limit=limit))
+        found: list[Event] = await self._asking.ask(ListEvents(tenant, key, limit))
         return found
 
     # -- within --------------------------------------------------------------------------

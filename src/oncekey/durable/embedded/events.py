@@ -9,7 +9,7 @@ import msgspec
 
 from oncekey.core.errors import InvalidInput
 from oncekey.core.execution import Promise
-from oncekey.core.work import Event, Events, Match, Matched, Publish, Waits
+from oncekey.core.work import Event, Events, Match, Matched, Publish, Unmatched, Waits
 from oncekey.durable.conditions import ConditionTrouble, Subject, compile_condition
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class EventMatching:
     async def look_back(self, wait: Promise, seconds: float) -> None:
         """Events that came shortly before a wait was made, the oldest that fits first."""
         since, after = wait.created_at - round(seconds * 1000), 0
+        assert wait.topic is not None
         while events := await self._asking.insist(
             Events(wait.tenant, wait.topic, since, after, limit=_PAGE)
         ):
@@ -68,11 +69,9 @@ class EventMatching:
             after = events[-1].id
 
     async def match_left_over(self) -> None:
-        left = await self._asking.ask(Events(None, None, 0, unmatched=True, limit=_PAGE))
-        now = self._asking.clock.now()
-        for event in left:
-            if now - event.created_at > _LEFT_OVER_AFTER:
-                await self.match(event)
+        before = self._asking.clock.now() - _LEFT_OVER_AFTER
+        for event in await self._asking.ask(Unmatched(before, _PAGE)):
+            await self.match(event)
 
     async def _fitting(
         self, waits: list[Promise], event: Event

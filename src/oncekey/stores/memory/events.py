@@ -11,10 +11,12 @@ from oncekey.core.ports import Gone
 from oncekey.core.work import (
     Event,
     Events,
+    ListEvents,
     Match,
     Matched,
     Publish,
     Target,
+    Unmatched,
     Waits,
     event_id_of,
 )
@@ -32,6 +34,8 @@ class MemoryEvents:
             Matched: self._matched,
             Waits: self._waits,
             Events: self._events,
+            ListEvents: self._newest,
+            Unmatched: self._unmatched,
         }
 
     def _publish(self, request: Publish) -> bool | Existing | Gone:
@@ -94,9 +98,23 @@ class MemoryEvents:
             event
             for number, event in sorted(self._kept.events.items())
             if number > request.after
-            and request.tenant in {None, event.tenant}
-            and request.topic in {None, event.topic}
+            and (event.tenant, event.topic) == (request.tenant, request.topic)
             and event.created_at >= request.since
-            and not (request.unmatched and event.matched)
+        ]
+        return found[: request.limit]
+
+    def _newest(self, request: ListEvents) -> list[Event]:
+        found = [
+            event
+            for _, event in sorted(self._kept.events.items(), reverse=True)
+            if event.tenant == request.tenant and request.topic in {None, event.topic}
+        ]
+        return found[: request.limit]
+
+    def _unmatched(self, request: Unmatched) -> list[Event]:
+        found = [
+            event
+            for _, event in sorted(self._kept.events.items())
+            if not event.matched and event.created_at < request.before
         ]
         return found[: request.limit]

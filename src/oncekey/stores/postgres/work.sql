@@ -309,11 +309,25 @@ UPDATE oncekey_events SET settled = settled + %(count)s WHERE id = %(id)s
 
 -- name: events
 SELECT id, tenant, topic, data, headers, created_at, expires_at, matched FROM oncekey_events
-WHERE id > %(after)s
-    AND (CAST(%(tenant)s AS TEXT) IS NULL OR tenant = %(tenant)s)
-    AND (CAST(%(topic)s AS TEXT) IS NULL OR topic = %(topic)s)
-    AND created_at >= %(since)s
-    AND (CAST(%(unmatched)s AS INTEGER) = 0 OR matched = 0)
+WHERE tenant = %(tenant)s AND topic = %(topic)s AND id > %(after)s AND created_at >= %(since)s
+ORDER BY id
+LIMIT %(limit)s
+
+-- name: list_events
+SELECT id, tenant, topic, data, headers, created_at, expires_at, matched FROM oncekey_events
+WHERE tenant = %(tenant)s
+ORDER BY id DESC
+LIMIT %(limit)s
+
+-- name: list_events_of_topic
+SELECT id, tenant, topic, data, headers, created_at, expires_at, matched FROM oncekey_events
+WHERE tenant = %(tenant)s AND topic = %(topic)s
+ORDER BY id DESC
+LIMIT %(limit)s
+
+-- name: unmatched_events
+SELECT id, tenant, topic, data, headers, created_at, expires_at, matched FROM oncekey_events
+WHERE matched = 0 AND created_at < %(before)s
 ORDER BY id
 LIMIT %(limit)s
 

@@ -274,11 +274,25 @@ UPDATE oncekey_events SET settled = settled + :count WHERE id = :id
 
 -- name: events
 SELECT id, tenant, topic, data, headers, created_at, expires_at, matched FROM oncekey_events
-WHERE id > :after
-    AND (:tenant IS NULL OR tenant = :tenant)
-    AND (:topic IS NULL OR topic = :topic)
-    AND created_at >= :since
-    AND (:unmatched = 0 OR matched = 0)
+WHERE tenant = :tenant AND topic = :topic AND id > :after AND created_at >= :since
+ORDER BY id
+LIMIT :limit
+
+-- name: list_events
+SELECT id, tenant, topic, data, headers, created_at, expires_at, matched FROM oncekey_events
+WHERE tenant = :tenant
+ORDER BY id DESC
+LIMIT :limit
+
+-- name: list_events_of_topic
+SELECT id, tenant, topic, data, headers, created_at, expires_at, matched FROM oncekey_events
+WHERE tenant = :tenant AND topic = :topic
+ORDER BY id DESC
+LIMIT :limit
+
+-- name: unmatched_events
+SELECT id, tenant, topic, data, headers, created_at, expires_at, matched FROM oncekey_events
+WHERE matched = 0 AND created_at < :before
 ORDER BY id
 LIMIT :limit
 

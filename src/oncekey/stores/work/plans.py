@@ -45,6 +45,8 @@ PLANS: dict[type, Callable[[Any, Setting], Steps]] = {
     work.ListPromises: reads.list_promises,
     work.Waits: reads.waits,
     work.Events: reads.events,
+    work.ListEvents: reads.list_events,
+    work.Unmatched: reads.unmatched,
     work.Known: reads.known,
 }
 
@@ -57,6 +59,8 @@ READS: frozenset[type] = frozenset(
         work.ListPromises,
         work.Waits,
         work.Events,
+        work.ListEvents,
+        work.Unmatched,
         work.Known,
         work.Mine,
     }

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from oncekey.core.execution import Sort
+from oncekey.core.identifier import first_number
 from oncekey.core.work import (
     Events,
     FindExecution,
     FindPromise,
     Known,
+    ListEvents,
     ListExecutions,
     ListPromises,
     ReadJournal,
+    Unmatched,
     Waits,
 )
 from oncekey.stores.requests import Setting
@@ -19,6 +22,7 @@ from oncekey.stores.work.promises import find
 from oncekey.stores.work.rows import entry_of, event_of, execution_of, promise_of
 
 _LAST = (1 << 63) - 1
+_CLOCKS_DIFFER = 60_000
 
 
 def find_execution(request: FindExecution, setting: Setting) -> Steps:
@@ -64,8 +68,19 @@ def waits(request: Waits, setting: Setting) -> Steps:
 
 
 def events(request: Events, setting: Setting) -> Steps:
-    values = {**request._asdict(), "unmatched": int(request.unmatched)}
-    return [event_of(row) for row in (yield "events", values)]
+    # Numbers are drawn in the order of time: what is older need not be looked at.
+    after = max(request.after, first_number(request.since - _CLOCKS_DIFFER))
+    return [event_of(row) for row in (yield "events", {**request._asdict(), "after": after})]
+
+
+def list_events(request: ListEvents, setting: Setting) -> Steps:
+    name = "list_events" if request.topic is None else "list_events_of_topic"
+    values = {key: value for key, value in request._asdict().items() if value is not None}
+    return [event_of(row) for row in (yield name, values)]
+
+
+def unmatched(request: Unmatched, setting: Setting) -> Steps:
+    return [event_of(row) for row in (yield "unmatched_events", request._asdict())]
 
 
 def known(request: Known, setting: Setting) -> Steps:

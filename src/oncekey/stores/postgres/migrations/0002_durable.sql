@@ -126,6 +126,7 @@ CREATE TABLE oncekey_events (
     settled INTEGER NOT NULL
 );
 CREATE INDEX oncekey_events_topic ON oncekey_events (tenant, topic, id);
+CREATE INDEX oncekey_events_tenant ON oncekey_events (tenant, id);
 CREATE INDEX oncekey_events_expiry ON oncekey_events (expires_at);
 CREATE INDEX oncekey_events_unmatched ON oncekey_events (id) WHERE matched = 0;
 
