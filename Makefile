@@ -11,6 +11,8 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PROTO_OUT ?= src
 # Extra words for the tool a target runs: make test ARGS="-k ledger -x", make lock ARGS=--upgrade.
 ARGS ?=
+# Tests wait more than they compute: for servers, for processes that start, for the disk.
+WORKERS ?= 4
 
 .DEFAULT_GOAL := help
 .PHONY: help venv serve test check bench chaos docs lock format proto clean
@@ -23,8 +25,8 @@ venv: $(VENV)/.dev ## make .venv with everything needed to work here
 serve: $(VENV)/.serve ## run OnceKey with the quickstart: http://127.0.0.1:8700
 	$(BIN)/oncekey serve --config examples/quickstart/oncekey.toml
 
-test: venv ## run the test suite, except the chaos tests
-	$(BIN)/pytest $(ARGS)
+test: venv ## run the test suite, except the chaos tests (WORKERS=0 for one test at a time)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 chaos: venv ## run the tests that kill processes and databases under load
 	$(BIN)/pytest -m chaos $(ARGS)
