@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from oncekey.core.errors import InvalidInput, TerminalError
+from oncekey.core.errors import InvalidInput, OnceKeyError
 from oncekey.core.execution import Entry, Step
 from oncekey.core.model import make
 from oncekey.durable.context import Context, Duration, Target
@@ -50,6 +50,10 @@ class EmbeddedContext(Context):
         """The code has returned: it must have asked for everything that is in its journal."""
         self._positions.check_everything_was_seen()
 
+    def close(self) -> None:
+        """The code begins anew, with another context."""
+        self._positions.over = True
+
     # -- doing ---------------------------------------------------------------------------
 
     async def run(
@@ -60,6 +64,8 @@ class EmbeddedContext(Context):
         retry: Retry | None = None,
         type: Any = None,  # noqa: A002
     ) -> Any:
+        if self._run.must_stop():
+            await self._run.stop()
         branch, seq = self._positions.step()
         fingerprint = fingerprint_of_arguments(args)
         kind = result_type_of(function) if type is None else type
@@ -88,7 +94,9 @@ class EmbeddedContext(Context):
         try:
             value = await attempt(run, seq, name, function, args, retry or run.definition.retry)
             body = encode(value, f"the result of the step {name!r}")
-        except TerminalError as error:
+        except OnceKeyError as error:
+            if error.retryable:
+                raise
             failed, body = True, encode_failure(failure_of(error))
         at, tries = run.asking.clock.now(), attempts_of(run, seq)
         row = (seq, Step.RUN, name, fingerprint, failed, body, tries, started_at, at)
@@ -97,6 +105,8 @@ class EmbeddedContext(Context):
         return entry
 
     async def call(self, target: Target, *args: Any, key: str | None = None) -> Any:
+        if self._run.must_stop():
+            await self._run.stop()
         branch, seq = self._positions.step()
         child = self._waits.child(target, args, key)
         name = child.definition.name
@@ -110,6 +120,8 @@ class EmbeddedContext(Context):
         return decode(entry.body, child.definition.signature.result, f"the result of {name}")
 
     async def start(self, target: Target, *args: Any, key: str | None = None) -> str:
+        if self._run.must_stop():
+            await self._run.stop()
         branch, seq = self._positions.step()
         child = self._waits.child(target, args, key)
         name = child.definition.name
@@ -149,9 +161,11 @@ class EmbeddedContext(Context):
         return decode(entry.body, type, f"the value of the promise {name!r}")
 
     async def _new_promise(self, name: str, terms: Terms) -> Entry:
+        if self._run.must_stop():
+            await self._run.stop()
         branch, seq = self._positions.step()
         entry = self._positions.known(branch, seq, Step.PROMISE, name, terms.fingerprint)
-        if entry is None and seq not in self._run.promises:
+        if entry is None and self._run.made(seq) is None:
             entry = await self._waits.make(seq, name, terms)
         return entry if entry is not None else await self._waits.settled(seq)
 
@@ -164,11 +178,13 @@ class EmbeddedContext(Context):
         timeout: Duration | None = None,
     ) -> str:
         run, terms, token = self._run, Terms(key, key_ttl, timeout), new_token()
+        if self._run.must_stop():
+            await self._run.stop()
         branch, seq = self._positions.step()
         self._name(name, seq)
         entry = self._positions.known(branch, seq, Step.PROMISE, name, terms.fingerprint)
         self._positions.arguments_differ = True
-        if entry is None and seq in run.promises:
+        if entry is None and run.made(seq) is not None:
             self._tokens.append((seq, digest_of(token)))
         elif entry is None:
             await run.durable()
@@ -187,6 +203,8 @@ class EmbeddedContext(Context):
         lookback: Duration | None = None,
         type: Any = None,  # noqa: A002
     ) -> Any:
+        if self._run.must_stop():
+            await self._run.stop()
         branch, seq = self._positions.step()
         fingerprint = fingerprint_of(key, where or "")
         entry = self._positions.known(branch, seq, Step.EVENT, key, fingerprint)
@@ -199,6 +217,8 @@ class EmbeddedContext(Context):
         return decode(entry.body, type, f"the data of the event {key!r}")
 
     async def sleep(self, duration: Duration) -> None:
+        if self._run.must_stop():
+            await self._run.stop()
         branch, seq = self._positions.step()
         seconds = seconds_of(duration)
         fingerprint = fingerprint_of(str(round(seconds * 1000)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from oncekey.core.errors import NonDeterministic
 from oncekey.core.execution import BRANCH_BITS, Entry, PromiseKind, Step
 from oncekey.core.identifier import millisecond_of
+from oncekey.durable.embedded.run import Halted
 from oncekey.durable.embedded.running import failure_ending
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Positions:
         self._run = run
         self._origin = run.execution.origin or run.execution.id
         self._branches: dict[Any, Branch] = {}
+        self.over = False
+        """Whether the code has begun anew: what is left of the old must not go on."""
         self.arguments_differ = False
         """Whether a replay may come with other arguments: tokens are never kept."""
 
@@ -58,6 +61,8 @@ class Positions:
 
     def step(self) -> tuple[Branch, int]:
         """The position of the next call."""
+        if self.over:
+            raise Halted
         branch = self.branch()
         seq = branch.number << BRANCH_BITS | branch.index
         branch.index += 1
@@ -76,26 +81,30 @@ class Positions:
         run = self._run
         entry = run.journal.get(seq)
         if entry is None:
-            self._check_promise(branch, seq, step, name)
+            promise = run.promises.get(seq)
+            if promise is None:
+                if seq < run.last.get(branch.number, -1):
+                    self._does_not_fit(seq, "nothing", _said(step, name))
+            elif promise.kind is not PromiseKind.RETRY:
+                # What is waited for here must be what the code asks for; a step that was tried in
+                # vain has not ended, so that other code may take its place.
+                expected = STEP_BY_KIND[promise.kind]
+                self._check(
+                    seq, (expected, promise.name, promise.fingerprint), step, name, fingerprint
+                )
             return None
-        if entry.step is not step or entry.name != name:
-            self._does_not_fit(seq, _said(entry.step, entry.name), _said(step, name))
-        if entry.fingerprint != fingerprint and not self.arguments_differ:
-            self._does_not_fit(seq, _said(step, name), f"{_said(step, name)} with other arguments")
+        self._check(seq, (entry.step, entry.name, entry.fingerprint), step, name, fingerprint)
         return entry
 
-    def _check_promise(self, branch: Branch, seq: int, step: Step, name: str) -> None:
-        """Nothing has ended here: what is waited for here must be what the code asks for."""
-        promise = self._run.promises.get(seq)
-        if promise is not None and promise.kind is PromiseKind.RETRY:
-            # A step that was tried in vain has not ended: other code may take its place.
-            return
-        if promise is not None:
-            expected = STEP_BY_KIND[promise.kind]
-            if expected is not step or promise.name != name:
-                self._does_not_fit(seq, _said(expected, promise.name), _said(step, name))
-        elif seq < self._run.last.get(branch.number, -1):
-            self._does_not_fit(seq, "nothing", _said(step, name))
+    def _check(
+        self, seq: int, kept: tuple[Step, str, bytes], step: Step, name: str, fingerprint: bytes
+    ) -> None:
+        """What was kept of a position must be what the code asks for there."""
+        kept_step, kept_name, kept_fingerprint = kept
+        if kept_step is not step or kept_name != name:
+            self._does_not_fit(seq, _said(kept_step, kept_name), _said(step, name))
+        if kept_fingerprint != fingerprint and not self.arguments_differ:
+            self._does_not_fit(seq, _said(step, name), f"{_said(step, name)} with other arguments")
 
     def check_everything_was_seen(self) -> None:
         """The code has returned: there must be nothing in its journal that it did not ask for."""

@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from oncekey.core.answers import Advanced, Awaited, KeyTaken, Lost, Picked, Spawned, Woken
 from oncekey.core.errors import StoreUnavailable
-from oncekey.core.execution import BRANCH_BITS, Entry, Execution, Promise, PromiseState
+from oncekey.core.execution import (
+    BRANCH_BITS,
+    Entry,
+    Execution,
+    Promise,
+    PromiseKind,
+    PromiseState,
+)
 from oncekey.core.ports import Gone, Insert
 from oncekey.core.work import AddToken, Advance, Await, Ending, Load, Spawn, Start
 
@@ -23,10 +30,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("oncekey")
 
 _PAUSE_AFTER_FAILURE = 0.2
+_LOOK_AGAIN = 0.05
+# So many turns of the loop pass a result on from task to task, before a run counts as still.
+_TURNS = 20
 
 
-class Halted(BaseException):
-    """Ends the code of a run from within; `Run.halted` says how. Not for `except Exception`."""
+class Halted(asyncio.CancelledError):
+    """Ends the code of a run from within; `Run.halted` says how. Not for `except Exception`; and
+    whoever looks after tasks takes one that ends so for cancelled, which it is."""
 
 
 class Run:
@@ -50,8 +61,8 @@ class Run:
         self.main: asyncio.Task[None] | None = None
         self.tasks: set[asyncio.Task[Any]] = set()
         """The tasks its code runs in: the main one, and each that has used the context."""
-        self.busy = 0
-        """How many steps are being done at this moment."""
+        self.busy: set[asyncio.Task[Any]] = set()
+        """Those of them that do a step at this moment."""
         self.lying = False
         """Whether the store has it as WAITING."""
         self.closed = False
@@ -65,6 +76,14 @@ class Run:
         self._scheduled = False
         self._turn = asyncio.Lock()
         self._durables: list[asyncio.Future[None]] = []
+        self._stopped: set[asyncio.Task[Any]] = set()
+        """Those whose code was told to end."""
+        self._rewinding = False
+        self._retiring = False
+        """Whether it is about to lie down with a promise that is being made."""
+        self._settling = False
+        self._turns = 0
+        """How often others have their turn before it lies down."""
 
     def take(self, picked: Picked) -> None:
         """What the store has of it: right after it was picked up, or to catch up."""
@@ -97,12 +116,12 @@ class Run:
         """Wait until everything that has ended is in the journal."""
         if self._entries or self._sent is not None:
             await self.settle_down()
-        if self.halted is not None or self.closed:
-            raise Halted
+        if self.must_stop():
+            await self.stop()
 
     async def settle_down(self) -> None:
         """Wait until nothing is on its way to the journal."""
-        while self._entries or self._sent is not None:
+        while (self._entries or self._sent is not None) and not self.closed:
             future = self.loop.create_future()
             self._durables.append(future)
             self._flush()
@@ -111,6 +130,9 @@ class Run:
     async def begin(self) -> None:
         """Before something that touches the world."""
         await self.durable()
+        if self._retiring:
+            async with self._turn:
+                pass
         if self.lying:
             self.runs.gets_up(self)
             await self._told(Advance(self.id, self.fence, self.asking.clock.now()))
@@ -140,8 +162,7 @@ class Run:
             self._advanced(sent, answer)
         elif isinstance(answer, StoreUnavailable):
             self._entries[:0] = sent.entries
-            self.loop.call_later(_PAUSE_AFTER_FAILURE, self._flush)
-            self._release_durables()
+            self.loop.call_later(_PAUSE_AFTER_FAILURE, self._go_on)
         else:
             if not isinstance(answer, Lost):
                 log.error("%s was given up: %s", self.execution.public_id, answer)
@@ -164,8 +185,7 @@ class Run:
         """Something was carried out: others have their turn, or there is nothing but to wait."""
         self._flush()
         self._release_durables()
-        if self.waiting and not self.lying:
-            self.loop.call_soon(self._lie_down)
+        self._lie_down_soon()
 
     def _release_durables(self) -> None:
         waiting, self._durables = self._durables, []
@@ -185,32 +205,34 @@ class Run:
         waits: bool = True,
     ) -> Awaited | KeyTaken | Gone:
         """Make a promise at its position. Everything that has ended is journaled with it."""
-        async with self._turn:
-            await self._quiet()
-            entries, self._entries = tuple(self._entries), []
-            alone = waits and self._is_alone()
-            now = self.asking.clock.now()
-            seen = self.wakes if alone else None
-            advance = Advance(self.id, self.fence, now, entries, None, seen)
-            if self.lying:
-                self.runs.gets_up(self)
-            request = Await(advance, promise, insert, token, start)
-            before, self._unsure = self._unsure, True
-            answer: Awaited | KeyTaken | Gone = await self._told(request)
-            self._unsure = before
-            if isinstance(answer, Awaited):
-                self._awaited(answer, advance)
-            else:
-                self._entries[:0] = entries
-        self._go_on()
+        try:
+            async with self._turn:
+                await self._quiet()
+                self._retiring = waits and await self._is_alone()
+                advance = self._taken(self.wakes if self._retiring else None)
+                if self.lying:
+                    self.runs.gets_up(self)
+                before, self._unsure = self._unsure, True
+                request = Await(advance, promise, insert, token, start)
+                answer: Awaited | KeyTaken | Gone = await self._told(request)
+                self._unsure = before
+                if isinstance(answer, Awaited):
+                    self._awaited(answer, advance)
+        finally:
+            self._retiring = False
+            self._go_on()
         return answer
+
+    def _taken(self, waits: int | None = None) -> Advance:
+        """What has ended so far, to be journaled with whatever else is asked for."""
+        entries, self._entries = tuple(self._entries), []
+        return Advance(self.id, self.fence, self.asking.clock.now(), entries, None, waits)
 
     def _awaited(self, answer: Awaited, sent: Advance) -> None:
         seq = answer.promise.seq
         assert seq is not None
         if answer.entry is not None:
-            self.journal[seq] = answer.entry
-            self.wakes += 1
+            self._saw(answer.entry)
         else:
             self.promises[seq] = answer.promise
             # With another fence it has been picked up again meanwhile.
@@ -222,40 +244,63 @@ class Run:
         if due_at is not None and answer.entry is None:
             self.runs.timers.expect(due_at)
 
+    def made(self, seq: int) -> Promise | None:
+        """What was made at a position to be waited for; the wait for another attempt is not."""
+        promise = self.promises.get(seq)
+        return None if promise is None or promise.kind is PromiseKind.RETRY else promise
+
     async def wait(self, seq: int) -> None:
         """Until the promise at `seq` is settled: then it is in the journal, or may be retried."""
-        if self.closed:
+        if self.must_stop():
             # It was put out as it lay down: there is nobody who would wake it here.
-            raise Halted
+            await self.stop()
         if self._is_ripe(seq):
             return
         future = self.waiting[seq] = self.loop.create_future()
-        if not self.lying:
-            self.loop.call_soon(self._lie_down)
+        self._lie_down_soon()
         try:
             await future
         finally:
             self.waiting.pop(seq, None)
-        if self.halted is not None or self.closed:
-            raise Halted
+            self._lie_down_soon()
+        if self.must_stop():
+            await self.stop()
+
+    def _lie_down_soon(self) -> None:
+        """Code that goes on in one task may wake another of the run's: it is given time for it."""
+        self._turns = _TURNS if len(self.tasks) > 1 else 0
+        if not self._settling and self.waiting and not self.lying:
+            self._settling = True
+            self.loop.call_soon(self._lie_down)
 
     def _lie_down(self) -> None:
         """When nothing is left to do but wait, say so: then waiting needs no process."""
+        if self._turns:
+            self._turns -= 1
+            self.loop.call_soon(self._lie_down)
+            return
+        self._settling = False
+        if self.busy or self.lying or self.closed or self._entries or self._sent is not None:
+            return
         # What it waited for may be there, and its code only not yet have had its turn.
-        ripe = any(future.done() for future in self.waiting.values())
-        idle = self.waiting and not ripe and not self.busy and not self.lying and not self.closed
-        if idle and self._sent is None and not self._entries and not self._turn.locked():
-            now = self.asking.clock.now()
-            self._send(Advance(self.id, self.fence, now, (), None, self.wakes))
+        still = self.waiting and not any(future.done() for future in self.waiting.values())
+        if still and not self._turn.locked():
+            self._send(self._taken(self.wakes))
 
     def settled(self, woken: Woken) -> None:
         """Something it waits for was settled while it was running here."""
         if woken.entry is None:
             self._soon(self.catch_up())
             return
-        self.wakes += 1
-        self.journal[woken.entry.seq] = woken.entry
+        self._saw(woken.entry)
         self._wake_ripe()
+
+    def _saw(self, entry: Entry) -> None:
+        """Once: what was loaded meanwhile has been counted, and who counts too much lies down over
+        what it has not seen."""
+        if entry.seq not in self.journal:
+            self.journal[entry.seq] = entry
+            self.wakes += 1
 
     async def catch_up(self) -> None:
         """Read what the store has that the run has not seen."""
@@ -264,7 +309,7 @@ class Run:
             self.close()
         elif not self.closed:
             self.take(answer)
-            self.loop.call_soon(self._lie_down)
+            self._lie_down_soon()
 
     def _wake_ripe(self) -> None:
         for seq, future in list(self.waiting.items()):
@@ -284,23 +329,25 @@ class Run:
             for seq, promise in self.promises.items()
         )
 
-    def _is_alone(self) -> bool:
+    async def _is_alone(self) -> bool:
         """Whether this task is all there is of the run: then it does nothing but wait."""
+        if len(self.tasks) == 1 and not self.busy:
+            # One that was made a moment ago has its first turn now.
+            await asyncio.sleep(0)
         return len(self.tasks) == 1 and not self.busy
 
     # -- children and tokens -------------------------------------------------------------
 
     async def spawn(self, start: Start, entry: Entry) -> Spawned | Gone:
-        async with self._turn:
-            await self._quiet()
-            entries, self._entries = tuple(self._entries), []
-            advance = Advance(self.id, self.fence, self.asking.clock.now(), entries)
-            answer: Spawned | Gone = await self._told(Spawn(advance, start, entry))
-            if isinstance(answer, Spawned) and answer.is_journaled:
-                self.journal[entry.seq] = answer.entry
-            else:
-                self._entries[:0] = entries
-        self._go_on()
+        try:
+            async with self._turn:
+                await self._quiet()
+                request = Spawn(self._taken(), start, entry)
+                answer: Spawned | Gone = await self._told(request)
+                if isinstance(answer, Spawned) and answer.is_journaled:
+                    self.journal[entry.seq] = answer.entry
+        finally:
+            self._go_on()
         return answer
 
     async def add_token(self, seq: int, digest: bytes) -> None:
@@ -329,21 +376,54 @@ class Run:
             if not task.done() and task is not asyncio.current_task(self.loop):
                 task.cancel()
 
+    async def rewind(self) -> None:
+        """Before its code begins anew: the steps that are being done end and are journaled, and
+        whatever else is left of the code is given up."""
+        self._rewinding = True
+        while left := self.tasks - {self.main}:
+            for task in left - self.busy:
+                task.cancel()
+            await asyncio.wait(left, timeout=_LOOK_AGAIN, return_when=asyncio.FIRST_COMPLETED)
+        self._rewinding = False
+
+    def must_stop(self) -> bool:
+        return self.closed or self.halted is not None or self._rewinding
+
+    async def stop(self) -> NoReturn:
+        """End the code of a task where it stands. One that goes on all the same, whatever is raised
+        in it, is held: it must neither do anything nor turn in circles."""
+        task = asyncio.current_task()
+        assert task is not None
+        if task not in self._stopped:
+            self._stopped.add(task)
+            raise Halted
+        if not self.closed and self.halted is not None:
+            self.finish(self.halted)
+        self.tasks.discard(task)
+        await self.loop.create_future()
+        raise Halted
+
     async def _quiet(self) -> None:
-        while self._sent is not None:
+        while self._sent is not None and not self.closed:
             future = self.loop.create_future()
             self._durables.append(future)
             await future
-        if self.halted is not None or self.closed:
-            raise Halted
+        if self.must_stop():
+            await self.stop()
 
-    async def _told(self, request: Any) -> Any:
-        answer = await self.asking.insist(request)
+    async def _told(self, request: AddToken | Advance | Await | Spawn) -> Any:
+        """The answer, whatever it takes. When nobody waits for it any more, what it was to journal
+        is journaled with the next: to do so twice changes nothing."""
+        try:
+            answer = await self.asking.insist(request)
+        except BaseException:
+            if isinstance(request, Await | Spawn):
+                self._entries[:0] = request.advance.entries
+            raise
         if isinstance(answer, Lost):
             self.close()
-            raise Halted
         if self.closed:
-            raise Halted
+            await self.stop()
         return answer
 
     def _soon(self, work: Any) -> None:

@@ -20,7 +20,6 @@ from oncekey.core.execution import (
 )
 from oncekey.core.ports import Gone
 from oncekey.core.work import Ending
-from oncekey.durable.embedded.run import Halted
 from oncekey.durable.failure import Failure, encode_failure, failure_of
 from oncekey.durable.retry import Retry
 from oncekey.durable.signature import unpack_arguments
@@ -29,20 +28,23 @@ from oncekey.durable.values import encode
 if TYPE_CHECKING:
     from oncekey.durable.embedded.run import Run
 
+# What code raises, and is no failure of it.
+_NOT_OURS = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
+
 
 async def drive(run: Run) -> None:
     """Run a workflow or a task until it is over, paused, or taken from this process."""
     try:
         ending = await (_task(run) if run.definition.sort is Sort.TASK else _workflow(run))
-    except Halted:
-        ending = None
     except OnceKeyError as error:
         # Its code is out of attempts, and is to fail with that.
         ending = failure_ending(run, error)
     except asyncio.CancelledError:
-        if not run.closed and run.halted is None:
-            raise
         ending = None
+        if is_cancelled() and not run.must_stop():
+            # Nobody here did that: the loop ends. What is left is for another process.
+            run.close()
+            raise
     if not run.closed:
         run.finish(run.halted or ending or _stopped(run))
 
@@ -58,12 +60,15 @@ async def _workflow(run: Run) -> Ending:
             value = await definition.function(context, *args)
             context.check_everything_was_seen()
             return success_of(run, encode(value, f"the result of {definition.name}"))
-        except OnceKeyError as error:
-            if not error.retryable:
-                return failure_ending(run, error)
-            await try_later(run, BODY, definition.name, definition.retry, error)
-        except Exception as error:  # noqa: BLE001 - whatever the code raises is tried again
-            await try_later(run, BODY, definition.name, definition.retry, error)
+        except _NOT_OURS:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever the code raises is tried again
+            failed = error
+        if (final := _final_in(failed)) is not None:
+            return failure_ending(run, final)
+        context.close()
+        await run.rewind()
+        await try_later(run, BODY, definition.name, definition.retry, failed)
 
 
 async def _task(run: Run) -> Ending:
@@ -80,20 +85,39 @@ async def attempt(
     run: Run, seq: int, name: str, function: Callable[..., Any], args: Any, retry: Retry
 ) -> Any:
     """Call a function until it returns; raises what is final, or `StepFailed`."""
+    task = asyncio.current_task()
+    assert task is not None
     while True:
         await run.begin()
-        run.busy += 1
+        run.busy.add(task)
         try:
             return await _call(run, function, args)
-        except OnceKeyError as error:
-            if not error.retryable:
+        except _NOT_OURS as error:
+            # A step that cancels something of its own, and trips over that, has failed.
+            if is_cancelled() or run.must_stop() or not isinstance(error, asyncio.CancelledError):
                 raise
-            failed: Exception = error
-        except Exception as error:  # noqa: BLE001 - whatever a step raises is tried again
+            failed: BaseException = error
+        except BaseException as error:
+            if isinstance(error, OnceKeyError) and not error.retryable:
+                raise
             failed = error
         finally:
-            run.busy -= 1
+            run.busy.discard(task)
         await try_later(run, seq, name, retry, failed)
+
+
+def is_cancelled() -> bool:
+    """Whether the task was told to end; not so when its code only met a cancellation."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _final_in(error: BaseException) -> OnceKeyError | None:
+    """The failure that another attempt would meet again, also among those of several tasks."""
+    if isinstance(error, BaseExceptionGroup):
+        found = (_final_in(each) for each in error.exceptions)
+        return next((each for each in found if each is not None), None)
+    return error if isinstance(error, OnceKeyError) and not error.retryable else None
 
 
 async def _call(run: Run, function: Callable[..., Any], args: Any) -> Any:
@@ -106,7 +130,7 @@ async def _call(run: Run, function: Callable[..., Any], args: Any) -> Any:
     return await result if isawaitable(result) else result
 
 
-async def try_later(run: Run, seq: int, name: str, retry: Retry, error: Exception) -> None:
+async def try_later(run: Run, seq: int, name: str, retry: Retry, error: BaseException) -> None:
     """Wait before the next attempt, or give up by the rule. The count survives a restart."""
     known = run.promises.get(seq)
     attempts = (known.attempts if known else 0) + 1

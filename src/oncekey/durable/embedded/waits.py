@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oncekey.core.answers import Awaited, KeyTaken, Spawned
@@ -104,17 +105,29 @@ class Waits:
         """Make what is waited for, unless a replay knows it, and wait."""
         run, seq = self._run, promise.seq
         assert seq is not None
-        while seq not in run.promises:
-            answer = await run.promise(promise)
+        while run.made(seq) is None:
+            answer = await run.promise(promise, waits=lookback is None)
             assert not isinstance(answer, KeyTaken)
             if isinstance(answer, Gone):
                 promise = promise._replace(id=run.asking.draw())
                 continue
             if answer.entry is not None:
                 return answer.entry
-            if lookback is not None:
-                run.runs.background(run.runs.events.look_back(answer.promise, lookback))
+        made = run.made(seq)
+        if made is not None and lookback is not None:
+            await self._look_back(made, lookback)
         return await self.settled(seq)
+
+    async def _look_back(self, wait: Promise, lookback: float) -> None:
+        """In every replay, and before the run lies down: nobody else would look back if this
+        process died now."""
+        run, task = self._run, asyncio.current_task()
+        assert task is not None
+        run.busy.add(task)
+        try:
+            await run.runs.events.look_back(wait, lookback)
+        finally:
+            run.busy.discard(task)
 
     # -- children ------------------------------------------------------------------------
 
@@ -127,7 +140,7 @@ class Waits:
     async def call(self, seq: int, child: Child) -> Entry:
         """Start the child and the wait for it together, unless a replay knows of them."""
         run, runs, name = self._run, self._run.runs, child.definition.name
-        while seq not in run.promises:
+        while run.made(seq) is None:
             promise = self._new(seq, PromiseKind.CALL, name, child.fingerprint, None)
             start = runs.start_of(self._tenant, child.definition, child.body, child.key)
             try:
