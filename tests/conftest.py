@@ -16,5 +16,6 @@ pytest_plugins = [
     "tests.fixtures.served",
     "tests.fixtures.shelf",
     "tests.fixtures.street",
+    "tests.fixtures.workers",
     "tests.fixtures.workshop",
 ]

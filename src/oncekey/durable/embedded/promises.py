@@ -125,9 +125,14 @@ class Promises:
         while True:
             request = self._resolve(tenant, address, state, body, request_key, park_ttl)
             with self._runs.offering() as adopt:
-                answer = await self._asking.ask(request._replace(adopt=adopt))
+                answer = await self._asking.ask(request._replace(adopt=adopt), self._left)
             if not isinstance(answer, Gone):
                 return self._settled(answer, request)
+
+    def _left(self, request: Resolve, answer: Any) -> None:
+        """Whoever asked has gone away: what was woken goes on all the same."""
+        if isinstance(answer, Settled):
+            self._settled(answer, request)
 
     def _resolve(
         self,

@@ -128,8 +128,10 @@ class Run:
             await future
 
     async def begin(self) -> None:
-        """Before something that touches the world."""
+        """Before something that touches the world. A process that is leaving begins nothing."""
         await self.durable()
+        if self.runs.closing:
+            await self.loop.create_future()
         if self._retiring:
             async with self._turn:
                 pass

@@ -66,6 +66,7 @@ class Runs:
         self._again = self._starved = False
         self._missing: set[tuple[int, int]] = set()
         self._background: set[asyncio.Task[Any]] = set()
+        self._picks: set[asyncio.Task[None]] = set()
 
     # -- beginning -----------------------------------------------------------------------
 
@@ -146,7 +147,7 @@ class Runs:
             self._adopted(run, woken)
         elif woken.ready:
             if run is not None:
-                self.background(self._resume(run))
+                _ = self._pick(self._resume(run))
             else:
                 self.pick_up()
                 self.watching.ring()
@@ -170,13 +171,14 @@ class Runs:
 
     def _adopted(self, run: Run | None, woken: Woken) -> None:
         """It is this process's already: it goes on where its code stands, or is loaded."""
-        if run is not None and run.lying:
+        # Only when nobody else has had it, and nothing else was settled, since it lay down.
+        seen = run is not None and (run.fence + 1, run.wakes + 1) == (woken.fence, woken.wakes)
+        if run is not None and run.lying and seen:
             self.gets_up(run)
             run.fence = woken.fence
-            run.wakes = woken.wakes - 1
             run.settled(woken)
         else:
-            self.background(self._load(woken))
+            _ = self._pick(self._load(woken))
 
     async def _load(self, woken: Woken) -> None:
         picked = await self.asking.insist(Load(woken.execution, woken.fence))
@@ -187,16 +189,10 @@ class Runs:
         """Go on where the code stands, if nobody else has picked it up."""
         request = PickUp((run.definition.place,), 1, self.asking.clock.now(), run.id)
         picked = await self.asking.insist(request)
-        if run.closed:
-            # It was put out meanwhile: what was picked up begins anew.
-            self._take_all(picked)
-        elif not picked:
-            # Unless it was this process, looking for whatever is ready.
-            if run.lying:
-                run.close()
-        else:
-            self.gets_up(run)
-            run.take(picked[0])
+        self._take_all(picked)
+        # Unless it was this process, looking for whatever is ready.
+        if not picked and run.lying:
+            run.close()
 
     # -- picking up ----------------------------------------------------------------------
 
@@ -204,7 +200,7 @@ class Runs:
         """Look for what is ready, as far as there is room; once at a time."""
         self._again = True
         if self._picking is None and not self.closing:
-            self._picking = self._task(self._pick_up())
+            self._picking = self._pick(self._pick_up())
 
     async def _pick_up(self) -> None:
         try:
@@ -251,6 +247,10 @@ class Runs:
         for each in picked:
             execution = each.execution
             run = self._runs.get(execution.id)
+            if run is not None and execution.fence - run.fence > 1:
+                # Another process has had it meanwhile: the code does not stand where that left it.
+                run.close()
+                run = None
             if run is not None:
                 self.gets_up(run)
                 run.take(each)
@@ -295,6 +295,9 @@ class Runs:
         await self._steps_end(grace)
         running = [run for run in self._runs.values() if not run.lying]
         await asyncio.gather(*(self._flushed(run) for run in running))
+        if self._picks:
+            # What is on its way here is handed back, too.
+            await asyncio.wait(self._picks, timeout=_FLUSH_TIMEOUT)
         held = tuple((run.id, run.fence) for run in self._runs.values() if not run.lying)
         for run in list(self._runs.values()):
             run.close()
@@ -316,6 +319,13 @@ class Runs:
         with suppress(TimeoutError):
             async with asyncio.timeout(_FLUSH_TIMEOUT):
                 await run.settle_down()
+
+    def _pick(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Take executions for this process in the background."""
+        task = self._task(work)
+        self._picks.add(task)
+        task.add_done_callback(self._picks.discard)
+        return task
 
     def background(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do it beside everything else; what it raises is logged."""
