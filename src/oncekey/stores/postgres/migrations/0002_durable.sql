@@ -204,11 +204,14 @@ CREATE FUNCTION oncekey_texts(p_json TEXT) RETURNS TEXT[] LANGUAGE sql IMMUTABLE
     SELECT ARRAY(SELECT jsonb_array_elements_text(p_json::JSONB))
 $$;
 
+-- These two are planned anew each time they run: a plan that was made while the tables were empty
+-- goes through all there is later.
+
 -- What runs wait for, as far as they are held. Answers the numbers of the executions whose promise,
 -- key or rest did not go in.
 CREATE FUNCTION oncekey_work_waits(
     p_all BOOLEAN, p_held BIGINT[], p_keys JSONB, p_waits JSONB, p_pieces BYTEA
-) RETURNS BIGINT[] LANGUAGE plpgsql AS $$
+) RETURNS BIGINT[] LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     v_promised BIGINT[];
     v_lying BIGINT[];
@@ -292,7 +295,7 @@ CREATE FUNCTION oncekey_work(
     p_owner BIGINT, p_stale BIGINT,
     p_claims JSONB, p_starts JSONB, p_entries JSONB, p_keys JSONB, p_waits JSONB,
     p_steps JSONB, p_endings JSONB, p_pieces BYTEA
-) RETURNS BIGINT[] LANGUAGE plpgsql AS $$
+) RETURNS BIGINT[] LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     v_made BIGINT[];
     v_runs INTEGER;
