@@ -9,20 +9,23 @@ from pathlib import Path
 from bench import machine, plot, report
 from bench.contenders import CONTENDERS, Contender
 from bench.results import QUICK, Plan, Results, results_of
-from bench.scenarios import SCENARIOS, Scenario
+from bench.scenarios import DURABLE, LEDGER, SCENARIOS, Scenario
 from bench.stage import Stage
 
 HERE = Path(__file__).parent
+FOLDERS = {LEDGER: HERE, DURABLE: HERE / "durable"}
 EXAMPLES = """\
 examples:
-  python -m bench                             everything; about 33 minutes; writes bench/RESULTS.md
+  python -m bench                             everything; about 33 minutes
+  python -m bench --group durable             workflows beside DBOS; about 7 minutes
   python -m bench --quick                     the main contenders, short rounds; about 5 minutes
   python -m bench --only new-keys replays     these scenarios
   python -m bench --contender asgi: redis     contenders whose name has a word, and their bare app
   python -m bench --list                      scenarios and contenders, and who cannot run here
 
-Only a whole run writes bench/RESULTS.md, bench/results.json and bench/results.svg. Any other
-run writes the same three files to bench/out, so that published figures never mix runs.
+A whole group writes its RESULTS.md, results.json and results.svg: the ledger's to bench, that of
+durable work to bench/durable. Any other run writes the same files to bench/out, so that what is
+published of a group is always from one run.
 Leave the machine alone meanwhile: ratios survive noise, but wide ranges are worth less.
 """
 
@@ -39,6 +42,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only", nargs="+", choices=names, metavar="SCENARIO", help=", ".join(names)
     )
+    parser.add_argument("--group", choices=tuple(FOLDERS), help="all scenarios of a group")
     parser.add_argument(
         "--contender", nargs="+", metavar="WORD", help="parts of contenders' names, see --list"
     )
@@ -101,9 +105,21 @@ def _run(
     return results
 
 
+def _publish(results: Results, *, by_default: bool) -> None:
+    """Each group for itself, where it was run as a whole and as it is by default."""
+    for group, folder in FOLDERS.items():
+        names = [scenario.name for scenario in SCENARIOS if scenario.group == group]
+        findings = {name: results.findings[name] for name in names if name in results.findings}
+        if findings:
+            whole = by_default and len(findings) == len(names)
+            _write(replace(results, findings=findings), folder if whole else HERE / "out")
+
+
 def _write(results: Results, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
     report.write(results, folder)
-    plot.draw(results, folder / "results.svg")
+    if {"new-keys", "replays"} & set(results.findings):
+        plot.draw(results, folder / "results.svg")
     print(report.goals_table(results))
     print(f"Written: {folder / 'RESULTS.md'}")
 
@@ -114,10 +130,16 @@ def main() -> None:
         _show()
         return
     if arguments.redraw:
-        _write(results_of(json.loads((HERE / "results.json").read_text())), HERE)
+        for folder in FOLDERS.values():
+            _write(results_of(json.loads((folder / "results.json").read_text())), folder)
         return
     missing = machine.install_tools()
-    scenarios = [each for each in SCENARIOS if not arguments.only or each.name in arguments.only]
+    scenarios = [
+        each
+        for each in SCENARIOS
+        if (not arguments.only or each.name in arguments.only)
+        and arguments.group in {None, each.group}
+    ]
     if "wrk" in missing:
         print("Without wrk only the scenarios of the ledger itself run.")
         scenarios = [each for each in scenarios if not each.needs_servers]
@@ -125,10 +147,8 @@ def main() -> None:
     machine.pin_self(machine.LOAD_CPU)
     with Stage(arguments.scratch) as stage:
         results = _run(stage, scenarios, _contenders(arguments), _plan(arguments))
-    whole = not (arguments.quick or arguments.only or arguments.contender or missing)
-    folder = HERE if whole else HERE / "out"
-    folder.mkdir(exist_ok=True)
-    _write(results, folder)
+    changed = (arguments.quick, arguments.contender, arguments.rounds, arguments.seconds, missing)
+    _publish(results, by_default=not any(changed))
 
 
 if __name__ == "__main__":

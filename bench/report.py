@@ -28,14 +28,16 @@ ALWAYS_VERSIONED = (
 )
 _BY_NAME = {each.name: each for each in CONTENDERS}
 
-INTRODUCTION = """\
-# Benchmark results
+BEGINNING = """\
+# Benchmark results: {subject}
 
 Made by `make bench` ({started}). Every figure is a ratio: a contender over the bare application
 of the same framework, or OnceKey over DBOS for workflows, both measured in one round of one run. A
 cell shows the median of the rounds and, in brackets, the lowest and the highest. Rates and
 latencies are medians and only say what kind of machine this was; compare ratios.
+"""
 
+CONDITIONS = """\
 - One server process on its own core; load generator, Redis and PostgreSQL share the other core.
 - 64 keep-alive connections. The handler parses JSON and answers 201 with 24 bytes.
 - SQLite means `synchronous=FULL`, PostgreSQL means `fsync=on`; Redis runs without persistence,
@@ -71,14 +73,15 @@ def goals_table(results: Results) -> str:
 
 def _document(results: Results) -> str:
     plan = results.plan
+    of_ledger = bool({"new-keys", "replays"} & set(results.findings))
+    subject = "the ledger" if of_ledger else "durable work"
     parts = [
-        INTRODUCTION.format(started=results.started, rounds=plan.rounds, seconds=plan.seconds),
-        "![Ratios per contender](results.svg)\n"
-        if {"new-keys", "replays"} & set(results.findings)
-        else "",
+        BEGINNING.format(subject=subject, started=results.started),
+        CONDITIONS.format(rounds=plan.rounds, seconds=plan.seconds) if of_ledger else "",
+        "![Ratios per contender](results.svg)\n" if of_ledger else "",
         "## Goals\n\n" + goals_table(results),
         *(_SECTIONS[name](findings) for name, findings in results.findings.items()),
-        "## Not measured\n\n" + _absences(results),
+        "## Not measured\n\n" + _absences(results) if of_ledger else "",
         "## Machine\n\n" + table(("", ""), results.machine.items()),
         "## Versions\n\n" + table(("", ""), sorted(results.versions.items())),
     ]
