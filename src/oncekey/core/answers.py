@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from oncekey.core.execution import Entry, Execution, Promise
+from oncekey.core.execution import Entry, Execution, Promise, Sort
 from oncekey.core.model import Record
 
 
@@ -19,6 +19,16 @@ class Existing(NamedTuple):
 
     record: Record
     execution: Execution | None
+
+
+class Owned(NamedTuple):
+    """An execution that is RUNNING in the asking process, as the store has it."""
+
+    id: int
+    fence: int
+    wakes: int
+    sort: Sort
+    name: str
 
 
 class Lost(NamedTuple):

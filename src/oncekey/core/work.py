@@ -214,7 +214,7 @@ class HandBack(NamedTuple):
 
 
 class Mine(NamedTuple):
-    """What the asking process has as RUNNING. Answer: list of (number, fence)."""
+    """What the asking process has as RUNNING. Answer: list[Owned]."""
 
 
 class Load(NamedTuple):

@@ -421,3 +421,36 @@ async def test_a_result_that_cannot_be_kept_fails_its_step_for_good(
     assert told == ["value-unserialisable" if result == "no json" else "payload-too-large"]
     assert (entry.name, entry.failed) == ("step", True)
     assert len(tries) == 1
+
+
+async def test_a_step_cannot_use_the_context(workshop: Workshop) -> None:
+    """A replay would not come there: what it did would be in nobody's journal."""
+    app = workshop.app()
+
+    @app.workflow
+    async def nested(ctx: Context) -> str:
+        async def outer() -> str:
+            return await ctx.run("inner", str, "x")
+
+        return await ctx.run("outer", outer)
+
+    async with workshop.open(app):
+        handle = await app.start(nested)
+        with pytest.raises(TerminalError, match="a step cannot use the context"):
+            await handle.result(timeout=60)
+        journal = await app.engine.journal("default", handle.id)
+    assert [(entry.name, entry.failed) for entry in journal] == [("outer", True)]
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "a\ud800b", "x" * 201])
+async def test_a_step_has_a_name_that_can_be_kept(workshop: Workshop, name: str) -> None:
+    app = workshop.app()
+
+    @app.workflow
+    async def flow(ctx: Context) -> str:
+        return await ctx.run(name, str, "x")
+
+    async with workshop.open(app):
+        handle = await app.start(flow)
+        with pytest.raises(TerminalError, match="1 to 200 printable characters"):
+            await handle.result(timeout=60)

@@ -87,6 +87,7 @@ class EmbeddedContext(Context):
         retry: Retry | None,
     ) -> Entry:
         run = self._run
+        checked(name)
         if self._tokens:
             await self._hand_out_tokens()
         started_at = run.asking.clock.now()

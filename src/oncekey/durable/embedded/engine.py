@@ -97,7 +97,7 @@ class EmbeddedEngine(Engine):
         if self._definitions:
             await asking.ask(Know(tuple(self._definitions), asking.clock.now()))
         self._runs = runs
-        watching.open(runs.pick_up)
+        watching.open(runs.hear)
         runs.timers.open()
 
     async def close(self) -> None:
@@ -147,10 +147,15 @@ class EmbeddedEngine(Engine):
         runs, number = self._open_runs(), _number_of(id)
         deadline = runs.loop.time() + timeout
         run = runs.find(number)
-        is_here = run is not None and run.execution.tenant == tenant
+        # One that lies may have been ended by another process.
+        is_here = run is not None and not run.lying and run.execution.tenant == tenant
         while True:
             future = self._watching.enter(number)
-            found = None if is_here else await self.execution(tenant, id)
+            try:
+                found = None if is_here else await self.execution(tenant, id)
+            except BaseException:
+                self._watching.leave(number, future)
+                raise
             left = deadline - runs.loop.time()
             if found is not None and (_is_done(found) or left <= 0):
                 return found

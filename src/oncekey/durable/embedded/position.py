@@ -6,7 +6,7 @@ import asyncio
 import random
 from typing import TYPE_CHECKING, Any
 
-from oncekey.core.errors import NonDeterministic
+from oncekey.core.errors import InvalidInput, NonDeterministic
 from oncekey.core.execution import BRANCH_BITS, Entry, PromiseKind, Step
 from oncekey.core.identifier import millisecond_of
 from oncekey.durable.embedded.run import Halted
@@ -63,6 +63,8 @@ class Positions:
         """The position of the next call."""
         if self.over:
             raise Halted
+        if asyncio.current_task() in self._run.busy:
+            raise InvalidInput("a step cannot use the context of its workflow: only the code can")
         branch = self.branch()
         seq = branch.number << BRANCH_BITS | branch.index
         branch.index += 1

@@ -79,8 +79,8 @@ class Run:
         self._stopped: set[asyncio.Task[Any]] = set()
         """Those whose code was told to end."""
         self._rewinding = False
-        self._retiring = False
-        """Whether it is about to lie down with a promise that is being made."""
+        self._shifting = False
+        """Whether the store is being told that it lies down, or gets up."""
         self._settling = False
         self._turns = 0
         """How often others have their turn before it lies down."""
@@ -132,12 +132,22 @@ class Run:
         await self.durable()
         if self.runs.closing:
             await self.loop.create_future()
-        if self._retiring:
+        if self.lying or self._shifting:
+            await self._get_up()
+        if self.waiting:
+            self.runs.torn.add(self)
+
+    async def _get_up(self) -> None:
+        """It lay down, or is about to, and has something to do all the same."""
+        try:
             async with self._turn:
-                pass
-        if self.lying:
-            self.runs.gets_up(self)
-            await self._told(Advance(self.id, self.fence, self.asking.clock.now()))
+                if self.lying:
+                    self._shifting = True
+                    self.runs.gets_up(self)
+                    await self._told(Advance(self.id, self.fence, self.asking.clock.now()))
+        finally:
+            self._shifting = False
+            self._go_on()
 
     def _flush(self) -> None:
         self._scheduled = False
@@ -210,8 +220,8 @@ class Run:
         try:
             async with self._turn:
                 await self._quiet()
-                self._retiring = waits and await self._is_alone()
-                advance = self._taken(self.wakes if self._retiring else None)
+                self._shifting = waits and await self._is_alone()
+                advance = self._taken(self.wakes if self._shifting else None)
                 if self.lying:
                     self.runs.gets_up(self)
                 before, self._unsure = self._unsure, True
@@ -221,7 +231,7 @@ class Run:
                 if isinstance(answer, Awaited):
                     self._awaited(answer, advance)
         finally:
-            self._retiring = False
+            self._shifting = False
             self._go_on()
         return answer
 
@@ -282,6 +292,8 @@ class Run:
             self.loop.call_soon(self._lie_down)
             return
         self._settling = False
+        if self.waiting and self.busy:
+            self.runs.torn.add(self)
         if self.busy or self.lying or self.closed or self._entries or self._sent is not None:
             return
         # What it waited for may be there, and its code only not yet have had its turn.

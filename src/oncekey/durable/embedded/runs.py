@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from oncekey.core.answers import Picked, Woken
+from oncekey.core.answers import Owned, Picked, Woken
 from oncekey.core.execution import Execution, Sort, Status
 from oncekey.core.work import Ending, HandBack, Load, Mine, PickUp, Start
 from oncekey.durable.embedded.run import Run
@@ -67,6 +67,7 @@ class Runs:
         self._missing: set[tuple[int, int]] = set()
         self._background: set[asyncio.Task[Any]] = set()
         self._picks: set[asyncio.Task[None]] = set()
+        self.torn: set[Run] = set()
 
     # -- beginning -----------------------------------------------------------------------
 
@@ -236,12 +237,34 @@ class Runs:
     async def find_lost(self) -> None:
         """Hand back what is this process's by the store, and is not here: the answer that gave it
         to this process was lost. Looked at twice, for what is on its way here at this moment."""
-        held: list[tuple[int, int]] = await self.asking.ask(Mine())
-        missing = {each for each in held if each[0] not in self._runs}
+        held = await self._owned()
+        missing = {(each.id, each.fence) for each in held if each.id not in self._runs}
         lost, self._missing = missing & self._missing, missing
         if lost:
             await self.asking.ask(HandBack(tuple(lost)))
             self.pick_up()
+
+    async def catch_up(self) -> None:
+        """For runs that wait in one branch and work in another: what other processes have settled
+        for them is only seen by looking."""
+        self.torn = {run for run in self.torn if run.waiting and not run.lying and not run.closed}
+        if not self.torn:
+            return
+        wakes = {(each.id, each.fence): each.wakes for each in await self._owned()}
+        for run in self.torn:
+            if wakes.get((run.id, run.fence), run.wakes) != run.wakes:
+                self.background(run.catch_up())
+
+    async def _owned(self) -> list[Owned]:
+        """What the store has as running here, of what this engine runs."""
+        found: list[Owned] = await self.asking.ask(Mine())
+        return [each for each in found if (each.sort, each.name) in self.definitions]
+
+    def hear(self) -> None:
+        """Some process has rung."""
+        self.pick_up()
+        if self.torn and not self.closing:
+            self.background(self.catch_up())
 
     def _take_all(self, picked: list[Picked]) -> None:
         for each in picked:

@@ -67,6 +67,7 @@ class Timers:
                 self._runs.watching.changed(number)
             more = len(ripe.woken) >= _AT_ONCE
         self._runs.pick_up()
+        await self._runs.catch_up()
         await self._runs.events.match_left_over()
         await self._look_after()
 

@@ -60,11 +60,15 @@ class Watching:
             return await future
         finally:
             timer.cancel()
-            watchers = self._watchers.get(number)
-            if watchers is not None:
-                watchers.discard(future)
-                if not watchers:
-                    del self._watchers[number]
+            self.leave(number, future)
+
+    def leave(self, number: int, future: asyncio.Future[Any]) -> None:
+        """Nobody waits for it any more."""
+        watchers = self._watchers.get(number)
+        if watchers is not None:
+            watchers.discard(future)
+            if not watchers:
+                del self._watchers[number]
 
     def _tell(self, number: int, news: Any) -> None:
         for future in self._watchers.pop(number, ()):

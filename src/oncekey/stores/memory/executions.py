@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from oncekey.core.answers import Advanced, Existing, Lost, Picked, Started
+from oncekey.core.answers import Advanced, Existing, Lost, Owned, Picked, Started
 from oncekey.core.execution import Execution, PromiseKind, PromiseState, Sort, Status
 from oncekey.core.model import Link, Record
 from oncekey.core.ports import Gone
@@ -105,9 +105,12 @@ class MemoryExecutions:
                 count += 1
         return count
 
-    def _mine(self, request: Mine) -> list[tuple[int, int]]:
-        held = sorted(self._kept.executions.items())
-        return [(number, e.fence) for number, e in held if e.status is Status.RUNNING]
+    def _mine(self, request: Mine) -> list[Owned]:
+        return [
+            Owned(number, execution.fence, execution.wakes, execution.sort, execution.name)
+            for number, execution in sorted(self._kept.executions.items())
+            if execution.status is Status.RUNNING
+        ]
 
     def _pick_up(self, request: PickUp) -> list[Picked]:
         """Oldest first. What is RUNNING is this process's own: there is no other that could die."""

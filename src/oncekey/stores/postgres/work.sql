@@ -136,7 +136,8 @@ WHERE id = %(id)s AND status = 0
 RETURNING fence, wakes
 
 -- name: running_of
-SELECT id, fence FROM oncekey_executions WHERE status < 2 AND status = 1 AND owner = %(owner)s
+SELECT id, fence, wakes, sort, name FROM oncekey_executions
+WHERE status < 2 AND status = 1 AND owner = %(owner)s
 
 -- name: resume_execution
 UPDATE oncekey_executions SET status = 0, owner = 0, result = NULL WHERE id = %(id)s

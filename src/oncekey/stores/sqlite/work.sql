@@ -116,7 +116,8 @@ WHERE id = :id AND status = 0 AND sort || name IN (SELECT value FROM json_each(:
 RETURNING fence, wakes
 
 -- name: running_of
-SELECT id, fence FROM oncekey_executions WHERE status < 2 AND status = 1 AND owner = :owner
+SELECT id, fence, wakes, sort, name FROM oncekey_executions
+WHERE status < 2 AND status = 1 AND owner = :owner
 
 -- name: resume_execution
 UPDATE oncekey_executions SET status = 0, owner = 0, result = NULL WHERE id = :id RETURNING sort

@@ -6,7 +6,7 @@ import json
 from collections.abc import Generator
 from typing import Any
 
-from oncekey.core.answers import Advanced, Existing, Lost, Picked, Started, Woken
+from oncekey.core.answers import Advanced, Existing, Lost, Owned, Picked, Started, Woken
 from oncekey.core.execution import (
     Entry,
     Execution,
@@ -242,7 +242,10 @@ def pick_up(request: PickUp, setting: Setting) -> Steps:
 
 
 def mine(request: Mine, setting: Setting) -> Steps:
-    return [tuple(row) for row in (yield "running_of", {"owner": setting.owner})]
+    rows = yield "running_of", {"owner": setting.owner}
+    return [
+        Owned(number, fence, wakes, Sort(sort), name) for number, fence, wakes, sort, name in rows
+    ]
 
 
 def load(request: Load, setting: Setting) -> Steps:
