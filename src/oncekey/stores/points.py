@@ -9,6 +9,8 @@ from oncekey.stores.writer import Session
 
 
 class WatchedSession:
+    """Names each group, and each kind of request in it: `Start-taken`, then `Start-committed`."""
+
     def __init__(self, session: Session, fault: Faults) -> None:
         self._session = session
         self._fault = fault
@@ -16,7 +18,10 @@ class WatchedSession:
         self.close = session.close
 
     def commit(self, requests: list[Request]) -> list[Any]:
-        self._fault("group-taken")
+        kinds = ["group", *{type(request).__name__: None for request in requests}]
+        for kind in kinds:
+            self._fault(f"{kind}-taken")
         answers = self._session.commit(requests)
-        self._fault("group-committed")
+        for kind in kinds:
+            self._fault(f"{kind}-committed")
         return answers

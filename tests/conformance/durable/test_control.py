@@ -207,3 +207,18 @@ async def test_cancel_stops_code_that_runs_here(workshop: Workshop) -> None:
         for _ in range(3):
             await asyncio.sleep(0)
         assert ended == ["stopped"]
+
+
+async def test_a_fork_of_steps_that_were_given_the_workflows_id(workshop: Workshop) -> None:
+    app = workshop.app()
+
+    @app.workflow
+    async def named(ctx: Context) -> list[str]:
+        return [await ctx.run(name, str, ctx.id) for name in ("one", "two")]
+
+    async with workshop.open(app):
+        handle = await app.start(named)
+        assert await handle.result(timeout=20) == [handle.id, handle.id]
+        fork = await app.fork(handle.id, 2, request_key="f")
+        told = await (await app.handle(fork.execution_id)).result(timeout=20)
+        assert told == [handle.id, fork.execution_id]

@@ -43,8 +43,9 @@ class Positions:
         self._branches: dict[Any, Branch] = {}
         self.over = False
         """Whether the code has begun anew: what is left of the old must not go on."""
-        self.arguments_differ = False
-        """Whether a replay may come with other arguments: tokens are never kept."""
+        self.arguments_differ = run.execution.forked_from is not None
+        """Whether a replay may come with other arguments: tokens are never kept, and the id of a
+        fork is not that of its source."""
 
     def branch(self) -> Branch:
         """Of the task that calls. A task gets its number when it first uses the context."""
