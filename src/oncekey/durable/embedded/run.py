@@ -12,16 +12,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from oncekey.core.answers import Advanced, Awaited, KeyTaken, Lost, Picked, Spawned, Woken
 from oncekey.core.errors import StoreUnavailable
-from oncekey.core.execution import (
-    BRANCH_BITS,
-    Entry,
-    Execution,
-    Promise,
-    PromiseKind,
-    PromiseState,
-)
+from oncekey.core.execution import Entry, Execution, Promise
 from oncekey.core.ports import Gone, Insert
 from oncekey.core.work import AddToken, Advance, Await, Ending, Load, Spawn, Start
+from oncekey.durable.embedded.history import History
 
 if TYPE_CHECKING:
     from oncekey.durable.definition import Definition
@@ -40,23 +34,15 @@ class Halted(asyncio.CancelledError):
     whoever looks after tasks takes one that ends so for cancelled, which it is."""
 
 
-class Run:
-    """`fence` is the run's right to write. It is itself the waiter for what it journals."""
+class Run(History):
+    """It is itself the waiter for what it journals."""
 
     def __init__(self, runs: Runs, execution: Execution, definition: Definition) -> None:
+        super().__init__(execution)
         self.runs = runs
         self.asking = runs.asking
         self.loop = runs.loop
-        self.execution = execution
         self.definition = definition
-        self.id = execution.id
-        self.fence = execution.fence
-        self.wakes = execution.wakes
-        self.journal: dict[int, Entry] = {}
-        self.promises: dict[int, Promise] = {}
-        """By position: what is pending, and the retries."""
-        self.last: dict[int, int] = {}
-        """By branch: the last position of the journal that was loaded."""
         self.waiting: dict[int, asyncio.Future[None]] = {}
         self.main: asyncio.Task[None] | None = None
         self.tasks: set[asyncio.Task[Any]] = set()
@@ -87,15 +73,7 @@ class Run:
 
     def take(self, picked: Picked) -> None:
         """What the store has of it: right after it was picked up, or to catch up."""
-        self.fence = picked.execution.fence
-        self.wakes = picked.execution.wakes
-        for entry in picked.entries:
-            self.journal[entry.seq] = entry
-            branch = entry.seq >> BRANCH_BITS
-            self.last[branch] = max(self.last.get(branch, -1), entry.seq)
-        for promise in picked.promises:
-            assert promise.seq is not None
-            self.promises[promise.seq] = promise
+        self.load(picked)
         self._wake_ripe()
 
     # -- journaling ----------------------------------------------------------------------
@@ -188,7 +166,7 @@ class Run:
             return
         if sent.waits is not None:
             if answer.woken:
-                self._soon(self.catch_up())
+                self.runs.background(self.catch_up())
             elif sent.fence == self.fence:
                 self.runs.lies_down(self)
         self._go_on()
@@ -244,29 +222,24 @@ class Run:
         seq = answer.promise.seq
         assert seq is not None
         if answer.entry is not None:
-            self._saw(answer.entry)
+            self.saw(answer.entry)
         else:
             self.promises[seq] = answer.promise
             # With another fence it has been picked up again meanwhile.
             if answer.waits and sent.fence == self.fence:
                 self.runs.lies_down(self)
             elif sent.waits is not None:
-                self._soon(self.catch_up())
+                self.runs.background(self.catch_up())
         due_at = answer.promise.due_at
         if due_at is not None and answer.entry is None:
             self.runs.timers.expect(due_at)
-
-    def made(self, seq: int) -> Promise | None:
-        """What was made at a position to be waited for; the wait for another attempt is not."""
-        promise = self.promises.get(seq)
-        return None if promise is None or promise.kind is PromiseKind.RETRY else promise
 
     async def wait(self, seq: int) -> None:
         """Until the promise at `seq` is settled: then it is in the journal, or may be retried."""
         if self.must_stop():
             # It was put out as it lay down: there is nobody who would wake it here.
             await self.stop()
-        if self._is_ripe(seq):
+        if self.is_ripe(seq):
             return
         future = self.waiting[seq] = self.loop.create_future()
         self._lie_down_soon()
@@ -304,17 +277,10 @@ class Run:
     def settled(self, woken: Woken) -> None:
         """Something it waits for was settled while it was running here."""
         if woken.entry is None:
-            self._soon(self.catch_up())
+            self.runs.background(self.catch_up())
             return
-        self._saw(woken.entry)
+        self.saw(woken.entry)
         self._wake_ripe()
-
-    def _saw(self, entry: Entry) -> None:
-        """Once: what was loaded meanwhile has been counted, and who counts too much lies down over
-        what it has not seen."""
-        if entry.seq not in self.journal:
-            self.journal[entry.seq] = entry
-            self.wakes += 1
 
     async def catch_up(self) -> None:
         """Read what the store has that the run has not seen."""
@@ -327,21 +293,12 @@ class Run:
 
     def _wake_ripe(self) -> None:
         for seq, future in list(self.waiting.items()):
-            if self._is_ripe(seq) and not future.done():
+            if self.is_ripe(seq) and not future.done():
                 future.set_result(None)
-
-    def _is_ripe(self, seq: int) -> bool:
-        if seq in self.journal:
-            return True
-        promise = self.promises.get(seq)
-        return promise is not None and promise.state is not PromiseState.PENDING
 
     def leaves_promises(self) -> bool:
         """Whether something is pending that nobody will wait for when the run has ended."""
-        return self._unsure or any(
-            promise.state is PromiseState.PENDING and seq not in self.journal
-            for seq, promise in self.promises.items()
-        )
+        return self._unsure or self.has_pending()
 
     async def _is_alone(self) -> bool:
         """Whether this task is all there is of the run: then it does nothing but wait."""
@@ -439,6 +396,3 @@ class Run:
         if self.closed:
             await self.stop()
         return answer
-
-    def _soon(self, work: Any) -> None:
-        self.runs.background(work)
