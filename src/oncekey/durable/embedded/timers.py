@@ -76,9 +76,11 @@ class Timers:
             try:
                 await self.run_once()
             except OnceKeyError as error:
+                self._next = None
                 log.warning("durable work waits for its store: %s", error)
             except Exception:
-                # Whatever one look at the clock meets, there is a next one.
+                # Whatever one look at the clock meets, there is a next one, after a pause.
+                self._next = None
                 log.exception("what is due could not be looked after")
             self._sooner.clear()
             with suppress(TimeoutError):
