@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextvars import ContextVar
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from oncekey.core.errors import InvalidInput, NonDeterministic
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from oncekey.durable.embedded.run import Run
 
 _INDEX = (1 << BRANCH_BITS) - 1
+# Branches of branches have numbers above this.
+_NESTED = 1 << 30
 STEP_BY_KIND = {
     PromiseKind.PROMISE: Step.PROMISE,
     PromiseKind.SLEEP: Step.SLEEP,
@@ -25,15 +29,27 @@ STEP_BY_KIND = {
 
 
 class Branch:
-    """One task of the workflow's code: how many calls it has made, and what time it has seen."""
+    """One task of the workflow's code: how many calls it has made, and what time it has seen.
 
-    __slots__ = ("index", "now", "number", "random")
+    Its path is the same in every replay, in whatever order branches come to the context: which of
+    its parent's branches it is, and of which branch its parent is one.
+    """
 
-    def __init__(self, number: int, now: int) -> None:
+    __slots__ = ("branches", "code", "index", "now", "number", "path", "random")
+
+    def __init__(self, code: object, number: int, path: tuple[int, ...], now: int) -> None:
+        self.code = code
+        """Which run of which code it is a branch of."""
         self.number = number
+        self.path = path
+        self.branches = 0
         self.index = 0
         self.now = now
         self.random: random.Random | None = None
+
+
+# The branch of the task that makes another: tasks inherit the variables of who makes them.
+_maker: ContextVar[Branch | None] = ContextVar("oncekey_branch", default=None)
 
 
 class Positions:
@@ -41,6 +57,8 @@ class Positions:
         self._run = run
         self._origin = run.execution.origin or run.execution.id
         self._branches: dict[Any, Branch] = {}
+        self._numbers: dict[int, Branch] = {}
+        self._code = object()
         self.over = False
         """Whether the code has begun anew: what is left of the old must not go on."""
         self.arguments_differ = run.execution.forked_from is not None
@@ -48,17 +66,38 @@ class Positions:
         fork is not that of its source."""
 
     def branch(self) -> Branch:
-        """Of the task that calls. A task gets its number when it first uses the context."""
+        """Of the task that calls. A task gets its place when it first uses the context."""
         task = asyncio.current_task()
         branch = self._branches.get(task)
         if branch is None:
-            began = millisecond_of(self._origin)
-            last = max((each.now for each in self._branches.values()), default=began)
-            branch = self._branches[task] = Branch(len(self._branches), last)
+            branch = self._branches[task] = self._new()
             if task is not None and task not in self._run.tasks:
                 self._run.tasks.add(task)
                 task.add_done_callback(self._run.tasks.discard)
         return branch
+
+    def _new(self) -> Branch:
+        if not self._branches:
+            branch = Branch(self._code, 0, (), millisecond_of(self._origin))
+        else:
+            maker = _maker.get()
+            parent = self._numbers[0] if maker is None or maker.code is not self._code else maker
+            parent.branches += 1
+            path = (*parent.path, parent.branches)
+            branch = Branch(self._code, self._number_of(path), path, parent.now)
+        self._numbers[branch.number] = branch
+        _maker.set(branch)
+        return branch
+
+    def _number_of(self, path: tuple[int, ...]) -> int:
+        """Of a branch of the main one, which it is; of others, one that tells their paths apart."""
+        if len(path) == 1:
+            return path[0]
+        digest = blake2b(repr(path).encode(), digest_size=4).digest()
+        number = int.from_bytes(digest) % _NESTED + _NESTED
+        while number in self._numbers:
+            number = (number + 1) % _NESTED + _NESTED
+        return number
 
     def step(self) -> tuple[Branch, int]:
         """The position of the next call."""
@@ -119,8 +158,12 @@ class Positions:
 
     def _does_not_fit(self, seq: int, expected: str, came: str) -> None:
         run = self._run
-        branch, index = seq >> BRANCH_BITS, seq & _INDEX
-        place = f"step {index + 1}" + (f" of branch {branch}" if branch else "")
+        branch = self._numbers.get(seq >> BRANCH_BITS)
+        place = f"step {(seq & _INDEX) + 1}"
+        if branch is None:
+            place += " of a branch it has no more"
+        elif branch.path:
+            place += f" of branch {'.'.join(map(str, branch.path))}"
         error = NonDeterministic(
             f"the code of {run.definition.name} does not fit the journal of "
             f"{run.execution.public_id}: at {place} the journal has {expected}, "
