@@ -12,7 +12,7 @@ PROTO_OUT ?= src
 # Extra words for the tool a target runs: make test ARGS="-k ledger -x", make lock ARGS=--upgrade.
 ARGS ?=
 # Tests wait more than they compute: for servers, for processes that start, for the disk.
-WORKERS ?= 4
+WORKERS ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help venv serve test check bench chaos docs lock format proto clean

@@ -168,7 +168,11 @@ def test_claims_are_refused_while_the_server_is_away_and_resume_by_themselves(
     assert caller.ask(Peek(caller.insert("k-0").digest)) is None
 
 
-def test_an_outcome_waits_for_the_server(place: Place, postgres: PostgresServer) -> None:
+def test_an_outcome_waits_for_the_server(
+    place: Place, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A server that was stopped in the middle takes its time to start on a busy machine.
+    monkeypatch.setattr(writer, "_PATIENCE", 100.0)
     caller = place.open()
     insert = caller.insert("k")
     caller.ask(insert)

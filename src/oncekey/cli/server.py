@@ -110,7 +110,7 @@ def _uvicorn(settings: Settings, ready: Callable[[], Service]) -> uvicorn.Config
         log_level="warning",
         timeout_graceful_shutdown=max(1, round(settings.server.grace)),
         # A worker answers nothing while it imports the app; on a busy machine that takes its time.
-        timeout_worker_healthcheck=60,
+        timeout_worker_healthcheck=15,
     )
 
 
