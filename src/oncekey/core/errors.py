@@ -25,6 +25,15 @@ OnceKeyError
 │   ├── StoreUnavailable      cannot be reached, or cannot commit
 │   ├── SchemaOutdated        tables are missing or old: run `oncekey migrate`
 │   └── SchemaTooNew          tables are newer than this code
+├── Unauthorized              who is calling is not known
+├── IdentityUnavailable       who is calling cannot be found out at the moment
+├── SignatureInvalid          a delivery that its provider did not sign, or not lately
+├── IdentifierMissing         a delivery without the identifier that would be its key
+├── SecretsUnavailable        the secrets of webhooks cannot be read or opened
+├── UpstreamError
+│   ├── UpstreamUnreachable   nothing was sent: as if it had not been asked
+│   └── UpstreamUncertain     it was asked, and how it ended is not known
+│       └── UpstreamTimeout   it was asked, and did not answer in time
 ├── LedgerClosed              the ledger was closed
 ├── NonDeterministic          the code no longer fits the journal
 └── TerminalError             raised by handlers: final, stored, never retried
@@ -197,6 +206,63 @@ class SchemaTooNew(StoreError):
     """The tables were made by a newer OnceKey; upgrade this process."""
 
     code = "schema-too-new"
+
+
+class Unauthorized(OnceKeyError):
+    """Who is calling is not known."""
+
+    code = "unauthorized"
+
+
+class IdentityUnavailable(OnceKeyError):
+    """Who is calling cannot be found out at the moment."""
+
+    code = "identity-unavailable"
+    retryable = True
+
+
+class SignatureInvalid(OnceKeyError):
+    """The delivery is not signed by its provider, or not lately."""
+
+    code = "signature-invalid"
+
+
+class IdentifierMissing(OnceKeyError):
+    """The delivery has no identifier."""
+
+    code = "identifier-missing"
+
+
+class SecretsUnavailable(OnceKeyError):
+    """The secrets of webhooks cannot be read at the moment."""
+
+    code = "secrets-unavailable"
+    retryable = True
+
+
+class UpstreamError(OnceKeyError):
+    """The upstream did not answer."""
+
+    code = "upstream"
+
+
+class UpstreamUnreachable(UpstreamError):
+    """The upstream cannot be reached; nothing was sent."""
+
+    code = "upstream-unreachable"
+    retryable = True
+
+
+class UpstreamUncertain(UpstreamError):
+    """The upstream was asked and broke off; whether it took effect is not known."""
+
+    code = "upstream-uncertain"
+
+
+class UpstreamTimeout(UpstreamUncertain):
+    """The upstream was asked and did not answer in time; whether it took effect is not known."""
+
+    code = "upstream-timeout"
 
 
 class LedgerClosed(OnceKeyError):

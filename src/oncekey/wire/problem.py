@@ -12,6 +12,7 @@ from oncekey.core.errors import (
     OnceKeyError,
     PromiseOver,
     StoreError,
+    Unauthorized,
 )
 from oncekey.core.model import Headers
 
@@ -49,7 +50,19 @@ _API: dict[str, tuple[int, str]] = {
     "payload-too-large": (413, "The value is too large to keep"),
     "internal-error": (500, "Something went wrong here"),
 }
-_TABLE = _LEDGER | _API
+# What the edge answers beside both.
+_EDGE: dict[str, tuple[int, str]] = {
+    "identifier-missing": (400, "The delivery has no identifier"),
+    "signature-invalid": (401, "The delivery is not signed as it must be"),
+    "request-timeout": (408, "The request did not come in time"),
+    "upstream-unreachable": (502, "The service behind cannot be reached"),
+    "upstream-uncertain": (502, "The service behind broke off"),
+    "identity-unavailable": (503, "Who is calling cannot be found out now"),
+    "secrets-unavailable": (503, "The delivery cannot be verified now"),
+    "delivery-in-flight": (503, "This delivery is being handled"),
+    "upstream-timeout": (504, "The service behind did not answer in time"),
+}
+_TABLE = _LEDGER | _API | _EDGE
 
 _DETAILS = {
     "idempotency-key-missing": "Send a header 'Idempotency-Key' with a value that is unique to "
@@ -73,11 +86,32 @@ _DETAILS = {
     "not-found": "Nothing of that address exists, or it is not yours. Check the path, the id, the "
     "key and the tenant.",
     "method-not-allowed": "Use one of the methods in the Allow header.",
+    "identifier-missing": "Nothing was done. A delivery is known by the identifier its provider "
+    "gives it, and this one has none.",
+    # The same for every reason: whoever forges one learns nothing from it.
+    "signature-invalid": "The signature is missing, wrong or too old for this webhook.",
+    "request-timeout": "Nothing was run. Send the whole request again, faster.",
+    "upstream-unreachable": "Nothing was sent to it. Send the same request again in a moment.",
+    "upstream-uncertain": "It may have taken effect. Do not use a new key: send the same request "
+    "again, or ask for its answer by its key, to learn what became of it.",
+    "upstream-timeout": "It may have taken effect. Do not use a new key: send the same request "
+    "again, or ask for its answer by its key, to learn what became of it.",
+    "identity-unavailable": "Nothing was run. Send the same request again in a moment.",
+    "secrets-unavailable": "Nothing was done. Deliver it again in a moment.",
+    "delivery-in-flight": "Another attempt of this delivery is under way. Deliver it again later.",
     "internal-error": "The request was not understood as it should have been; the log of the "
     "server says more. What it asked for may have been done: use the same key to try again.",
 }
 
-_RETRY_AFTER = {"request-in-progress": b"1", "ledger-unavailable": b"1", "claim-lost": b"0"}
+_RETRY_AFTER = {
+    "request-in-progress": b"1",
+    "ledger-unavailable": b"1",
+    "claim-lost": b"0",
+    "upstream-unreachable": b"1",
+    "identity-unavailable": b"1",
+    "secrets-unavailable": b"5",
+    "delivery-in-flight": b"5",
+}
 _CHALLENGE = (b"www-authenticate", b'Bearer realm="oncekey"')
 
 
@@ -146,6 +180,9 @@ def problem_of(error: OnceKeyError) -> Response:
         case NotFound(code="not-found"):
             # Whatever the message says: it may tell what exists from what does not.
             return problem("not-found")
+        case _ if error.code in _EDGE or isinstance(error, Unauthorized):
+            # Why a caller is not believed, and what lies behind, is told to operators only.
+            return problem(error.code)
         case InvalidInput() if error.code not in _TABLE:
             return problem("invalid-input", str(error))
         case StoreError():

@@ -1,0 +1,69 @@
+"""The decision about a request, shared by the proxy and by `/edge/decide`. Pure: a route, an
+identity and the lines of a header in, a value out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from oncekey.core.errors import KeyInvalid
+from oncekey.core.scope import PLATFORM_LEVEL, TENANT_LEVEL, namespace_of
+from oncekey.edge.policy import EdgeRoute
+from oncekey.edge.rewrite import namespaced
+from oncekey.wire.headers import key_in
+from oncekey.wire.identity import Identity
+from oncekey.wire.problem import Response, problem
+
+
+class Pass(NamedTuple):
+    """Let it through without protection; a key that came with it is not passed on."""
+
+    namespace: str
+
+
+class Protect(NamedTuple):
+    """Let it through once for this key."""
+
+    namespace: str
+    raw: str
+    key: str
+    """With the namespace in front: what the service behind sees."""
+
+
+class Refuse(NamedTuple):
+    response: Response
+
+
+Verdict = Pass | Protect | Refuse
+
+
+def decide(route: EdgeRoute, identity: Identity, key_lines: Sequence[bytes]) -> Verdict:
+    """`key_lines`: the values of every Idempotency-Key header of the request."""
+    namespace = namespace_at(route, identity)
+    match route.policy:
+        case "HANDLER_INTERNAL_C":
+            return Pass(namespace)
+        case "REQUIRED_B":
+            return Refuse(problem("identifier-missing"))
+        case "REQUIRED_A" | "ACCEPTED" | "PROHIBITED":
+            return _by_key(route, namespace, key_lines)
+
+
+def _by_key(route: EdgeRoute, namespace: str, key_lines: Sequence[bytes]) -> Verdict:
+    raw = key_in(key_lines, route.rule)
+    if raw is None:
+        return Pass(namespace)
+    if isinstance(raw, Response):
+        return Refuse(raw)
+    try:
+        return Protect(namespace, raw, namespaced(namespace, raw))
+    except KeyInvalid as error:
+        return Refuse(problem("idempotency-key-invalid", str(error)))
+
+
+def namespace_at(route: EdgeRoute, identity: Identity) -> str:
+    """Whose keys they are on this route: those of tenants and of the platform have no project."""
+    project = identity.project
+    if route.level != "project":
+        project = TENANT_LEVEL if route.level == "tenant" else PLATFORM_LEVEL
+    return namespace_of(identity.tenant, project, identity.subject)

@@ -1,0 +1,93 @@
+"""What a key means on a route. One policy per route; every route that changes things has one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from oncekey.wire.exchange import endpoint_of
+from oncekey.wire.route import Route
+from oncekey.wire.rule import Rule
+
+Policy = Literal["REQUIRED_A", "REQUIRED_B", "ACCEPTED", "HANDLER_INTERNAL_C", "PROHIBITED"]
+Level = Literal["project", "tenant", "platform"]
+Uncertain = Literal["refuse", "rerun", "recover"]
+
+KEYED: frozenset[Policy] = frozenset({"REQUIRED_A", "ACCEPTED"})
+"""Those under which a client's key is looked at."""
+RULE_KEYS: dict[Policy, Literal["required", "optional", "prohibited"]] = {
+    "REQUIRED_A": "required",
+    "REQUIRED_B": "optional",
+    "ACCEPTED": "optional",
+    "HANDLER_INTERNAL_C": "optional",
+    "PROHIBITED": "prohibited",
+}
+
+
+@dataclass(frozen=True)
+class EdgeRoute:
+    """One path pattern with its policy, and where its requests go."""
+
+    path: str
+    policy: Policy
+    rule: Rule
+    """`rule.methods` are the methods of the route; `rule.key` follows from the policy."""
+    upstream: Any = None
+    """An `Upstream`."""
+    level: Level = "project"
+    """`tenant` and `platform` put a sentinel where the project would be."""
+    anonymous: bool = False
+    """Whether a request without credentials is let in, as `client:anonymous`."""
+    uncertain: Uncertain = "refuse"
+    """What a retry gets when the upstream was asked and broke off."""
+    source: str = ""
+    """Of REQUIRED_B: the webhook whose provider calls this path."""
+    title: str = ""
+    """For the OpenAPI document."""
+
+    @property
+    def keyed(self) -> bool:
+        return self.policy in KEYED
+
+
+class Table:
+    """The routes of the edge. The first that fits a request decides."""
+
+    def __init__(self, routes: Iterable[EdgeRoute]) -> None:
+        self.routes = tuple(routes)
+        self._patterns = [(Route(each.path, each.rule).pattern, each) for each in self.routes]
+        self._plain = self._without_parameters()
+
+    def find(self, method: str, path: str) -> EdgeRoute | None:
+        plain = self._plain.get((method, path))
+        if plain is not None:
+            return plain
+        for pattern, each in self._patterns:
+            if method in each.rule.methods and pattern.fullmatch(path):
+                return each
+        return None
+
+    def methods_of(self, path: str) -> Iterator[str]:
+        """The methods there are for a path."""
+        for pattern, each in self._patterns:
+            if pattern.fullmatch(path):
+                yield from each.rule.methods
+
+    def _without_parameters(self) -> dict[tuple[str, str], EdgeRoute]:
+        """Paths that are found without trying patterns; only where no pattern before them fits."""
+        found: dict[tuple[str, str], EdgeRoute] = {}
+        for index, each in enumerate(self.routes):
+            if "{" in each.path:
+                continue
+            for method in each.rule.methods:
+                before = self._patterns[:index]
+                taken = any(method in r.rule.methods and p.fullmatch(each.path) for p, r in before)
+                if not taken:
+                    found[method, each.path] = each
+        return found
+
+
+def place_of(route: EdgeRoute, method: str) -> str:
+    """What a key belongs to on this route."""
+    return endpoint_of(method, route.path)

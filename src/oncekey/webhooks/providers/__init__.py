@@ -1,0 +1,1 @@
+"""How each provider signs its deliveries, and where it puts their identifier. One file each."""
