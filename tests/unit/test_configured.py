@@ -36,7 +36,8 @@ def test_every_option_of_a_rule_can_be_configured() -> None:
     of_rules = {each.name for each in fields(Rule) if each.init} - {"key"}
     of_routes = {each.name for each in fields(RouteSettings)}
     assert of_rules <= of_routes
-    assert of_routes - of_rules == {"path", "policy", "required", "example"}
+    of_the_edge = {"upstream", "level", "identity", "uncertain", "source", "title"}
+    assert of_routes - of_rules == {"path", "policy", "required", "example", *of_the_edge}
 
 
 def test_what_is_given_reaches_the_rule() -> None:

@@ -6,11 +6,12 @@ from typing import Any
 
 from oncekey.compose.ledger import open_ledger
 from oncekey.compose.target import load_target
-from oncekey.config.settings import RouteSettings, Settings
+from oncekey.config.route_settings import RouteSettings
+from oncekey.config.settings import Settings
 from oncekey.core.ledger import Ledger
-from oncekey.wire.route import Route, route
-
-_KEY_BY_POLICY = {"REQUIRED_A": "required", "ACCEPTED": "optional", "PROHIBITED": "prohibited"}
+from oncekey.edge.policy import RULE_KEYS
+from oncekey.wire.route import Route
+from oncekey.wire.rule import Rule, rule_of
 
 
 def ledger_of(settings: Settings, **options: Any) -> Ledger:
@@ -27,14 +28,19 @@ def ledger_of(settings: Settings, **options: Any) -> Ledger:
 
 
 def routes_of(settings: Settings) -> tuple[Route, ...]:
-    return tuple(_route_of(each, settings) for each in settings.routes)
+    """Those of the app; the others have an upstream."""
+    return tuple(
+        Route(each.path, rule_for(each, settings))
+        for each in settings.routes
+        if each.upstream is None
+    )
 
 
-def _route_of(each: RouteSettings, settings: Settings) -> Route:
-    options = each.given()
-    options.pop("example", None)
+def rule_for(each: RouteSettings, settings: Settings) -> Rule:
+    """How keys and answers are treated on a route, whoever is behind it."""
+    options = each.rule_options()
     if each.policy is not None:
-        options["key"] = _KEY_BY_POLICY[options.pop("policy")]
+        options["key"] = RULE_KEYS[each.policy]
     if each.recover is not None:
         options["recover"] = load_target(each.recover, settings.folder)
-    return route(each.path, **options)
+    return rule_of(**options)

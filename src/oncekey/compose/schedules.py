@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any, cast
 
-from oncekey.config.settings import ScheduleSettings, Settings
+from oncekey.config.schedule_settings import ScheduleSettings
+from oncekey.config.settings import Settings
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.ledger import Ledger
 from oncekey.durable.engine import Engine

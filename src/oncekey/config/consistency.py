@@ -9,8 +9,9 @@ from ipaddress import ip_address
 from oncekey.config.kinds import did_you_mean
 from oncekey.config.lines import Path
 from oncekey.config.reader import Reader
+from oncekey.config.route_settings import RouteSettings
 from oncekey.config.schedules import check_schedules
-from oncekey.config.settings import RouteSettings, ServerSettings, Settings
+from oncekey.config.settings import ServerSettings, Settings
 from oncekey.core.errors import InvalidInput
 from oncekey.core.retention import DEFAULT_CLASSES
 from oncekey.wire.route import route

@@ -13,11 +13,29 @@ from typing import Any
 
 from oncekey.core.errors import InvalidInput
 from oncekey.core.retention import seconds_of
+from oncekey.core.scope import namespace_of
 
 Kind = Callable[[Any], Any]
 
 _TRUE, _FALSE = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_SIZE = re.compile(r"([0-9]{1,15}) ?(B|[kKMG]i?B)")
+_UNITS = {
+    "b": 1,
+    "kb": 1 << 10,
+    "kib": 1 << 10,
+    "mb": 1 << 20,
+    "mib": 1 << 20,
+    "gb": 1 << 30,
+    "gib": 1 << 30,
+}
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+_PEM = re.compile(r"-----BEGIN (?:(?:RSA |EC )?PUBLIC KEY|CERTIFICATE)-----\n")
+ALGORITHMS = (
+    *("HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "EdDSA"),
+)
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
@@ -43,10 +61,11 @@ class Sections:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A table whose names are the user's own, each with a value of one kind: `[retention]`."""
+    """A table whose names are the user's own, each with a value of one kind, `[retention]`, or a
+    table: `[upstreams.orders]`."""
 
     check: Callable[[str], Any]
-    kind: Kind
+    kind: Kind | Section
 
 
 def text(value: Any) -> str:
@@ -92,17 +111,37 @@ def duration(value: Any) -> float:
     return float(value)
 
 
-def choice(*names: str, later: Iterable[str] = ()) -> Kind:
-    """One of `names`; those in `later` are known, and honestly refused."""
+def duration_between(low: float, high: float) -> Kind:
+    """Seconds in these bounds; 0 turns something off where it is in them."""
 
+    def read(value: Any) -> float:
+        seconds = 0.0 if low == 0 and value in (0, "0", "0s") else duration(value)
+        if not low <= seconds <= high:
+            raise InvalidInput(f"must be between {low:g} and {high:g} seconds, not {seconds:g}")
+        return seconds
+
+    return read
+
+
+def size(low: int, high: int) -> Kind:
+    """Bytes: a number, or text with a unit. A thousand of each is 1024 of the one below."""
+    number = whole(low, high)
+
+    def read(value: Any) -> int:
+        if isinstance(value, str) and (found := _SIZE.fullmatch(value)):
+            value = int(found[1]) * _UNITS[found[2].lower()]
+        elif isinstance(value, str):
+            raise InvalidInput(f"must be a size such as '5MB', or a number of bytes, not {value!r}")
+        return int(number(value))
+
+    return read
+
+
+def choice(*names: str) -> Kind:
     def read(value: Any) -> str:
         given = text(value)
         if given in names:
             return given
-        if given in later:
-            raise InvalidInput(
-                f"{given!r} is not in this version yet; there are: {', '.join(names)}"
-            )
         raise InvalidInput(
             f"is {given!r}, not one of {', '.join(names)}{did_you_mean(given, names)}"
         )
@@ -121,6 +160,14 @@ def words(value: Any) -> tuple[str, ...]:
     return tuple(text(part) for part in value)
 
 
+def text_or_words(value: Any) -> tuple[str, ...]:
+    return (
+        words(value)
+        if not isinstance(value, str) or isinstance(value, FromEnvironment)
+        else (text(value),)
+    )
+
+
 def methods(value: Any) -> tuple[str, ...]:
     names = tuple(name.upper() for name in words(value))
     for name in names:
@@ -135,6 +182,50 @@ def header_names(value: Any) -> tuple[str, ...]:
     for name in names:
         if not _TOKEN.fullmatch(name):
             raise InvalidInput(f"has {name!r}, which is not the name of a header")
+    return names
+
+
+def header_name(value: Any) -> str:
+    given = text(value)
+    if not _TOKEN.fullmatch(given):
+        raise InvalidInput(f"is {given!r}, which is not the name of a header")
+    return given
+
+
+def variable(value: Any) -> str:
+    """The name of a variable of the environment, not what it holds."""
+    given = text(value)
+    if not _VARIABLE.fullmatch(given):
+        raise InvalidInput("must be the name of a variable, such as 'JWT_SECRET', not its value")
+    return given
+
+
+def slug(value: Any) -> str:
+    """A tenant."""
+    given = text(value)
+    namespace_of(given)
+    return given
+
+
+def upstream_name(name: str) -> str:
+    """Such that a variable of the environment can name it as well."""
+    if not _NAME.fullmatch(name) or "__" in name:
+        raise InvalidInput(
+            f"upstream {name!r} must be a-z, 0-9, '-' or single '_', begin with a letter, and "
+            "have 32 characters at most"
+        )
+    return name
+
+
+def algorithms(value: Any) -> tuple[str, ...]:
+    """Those that tokens may be signed with. `none` would let in everybody."""
+    names = words(value)
+    for name in names:
+        if name.lower() == "none":
+            raise InvalidInput("has 'none', under which anybody signs anything; take it out")
+        if name not in ALGORITHMS:
+            known = ", ".join(ALGORITHMS)
+            raise InvalidInput(f"has {name!r}, not one of {known}{did_you_mean(name, ALGORITHMS)}")
     return names
 
 
@@ -165,6 +256,18 @@ def secret(value: Any) -> str:
     if not isinstance(value, str):
         raise InvalidInput("must be text in quotes")
     return str(value)
+
+
+def pem(value: Any) -> str:
+    """A public key. The environment may write its line breaks as \\n."""
+    given = text(value)
+    if isinstance(value, FromEnvironment):
+        given = given.replace("\\n", "\n")
+    if "PRIVATE KEY" in given:
+        raise InvalidInput("is a private key; who only checks tokens needs the public one")
+    if not _PEM.search(given):
+        raise InvalidInput("must be PEM text: -----BEGIN PUBLIC KEY----- …")
+    return given
 
 
 def json_value(value: Any) -> Any:

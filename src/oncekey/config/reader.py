@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from oncekey.config.kinds import Kind, Named, Section, Sections, did_you_mean
 from oncekey.config.lines import Path
-from oncekey.config.settings import LATER, Settings
+from oncekey.config.settings import Settings
 from oncekey.core.errors import InvalidInput
 
 _BAD = object()
@@ -112,13 +112,8 @@ class Reader:
         return values
 
     def _unknown(self, path: Path, known: Iterable[str]) -> None:
-        later = LATER.get(".".join(part for part in path if isinstance(part, str)))
-        if later:
-            message = f"{name_of(path)} is not in this version yet; take it out: {later}"
-        else:
-            meant = did_you_mean(str(path[-1]), known) or f"; known are: {', '.join(known)}"
-            message = f"there is no setting {name_of(path)}{meant}"
-        self.complain(path, message)
+        meant = did_you_mean(str(path[-1]), known) or f"; known are: {', '.join(known)}"
+        self.complain(path, f"there is no setting {name_of(path)}{meant}")
 
 
 def name_of(path: Path) -> str:

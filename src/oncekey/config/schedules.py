@@ -7,7 +7,7 @@ from typing import Any
 
 from oncekey.config.lines import Path
 from oncekey.config.reader import Reader
-from oncekey.config.settings import ScheduleSettings
+from oncekey.config.schedule_settings import ScheduleSettings
 from oncekey.core.errors import InvalidInput
 from oncekey.core.scope import namespace_of
 from oncekey.schedules.schedule import check_data, check_id, check_timeout, check_url
