@@ -21,8 +21,10 @@ from tests.fixtures.postgres_server import PostgresServer
 
 NAMES = {
     "oncekey_api_keys",
+    "oncekey_audit",
     "oncekey_claims",
     "oncekey_controls",
+    "oncekey_deliveries",
     "oncekey_events",
     "oncekey_execution_rows",
     "oncekey_executions",
@@ -39,6 +41,7 @@ NAMES = {
     "oncekey_schema",
     "oncekey_tokens",
     "oncekey_turns",
+    "oncekey_webhooks",
 }
 SHAPE = {
     "sqlite": "SELECT type, name, sql FROM sqlite_master WHERE name LIKE 'oncekey%' ORDER BY name",
@@ -108,18 +111,19 @@ def test_backwards_leaves_nothing(empty: Any) -> None:
     assert version_of(connection) == 0
 
 
-def test_backwards_to_the_first_leaves_what_it_made(empty: Any) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_backwards_to_one_leaves_what_it_made(empty: Any, version: int) -> None:
     connection, _ = empty
-    migrate(connection, "0001")
-    first = shape_of(connection)
+    migrate(connection, f"000{version}")
+    before = shape_of(connection)
     migrate(connection)
-    both = shape_of(connection)
+    newest_shape = shape_of(connection)
 
-    migrate(connection, "0001")
-    assert (shape_of(connection), version_of(connection)) == (first, 1)
+    migrate(connection, f"000{version}")
+    assert (shape_of(connection), version_of(connection)) == (before, version)
 
     migrate(connection)
-    assert (shape_of(connection), version_of(connection)) == (both, 2)
+    assert (shape_of(connection), version_of(connection)) == (newest_shape, newest("sqlite"))
 
 
 def test_tables_that_are_there_already_are_kept(empty: Any) -> None:
@@ -156,7 +160,7 @@ def test_the_models_are_those_of_the_migrations() -> None:
     assert "oncekey" not in changes
 
 
-@pytest.mark.parametrize("version, made", [(1, "claims"), (2, "executions")])
+@pytest.mark.parametrize("version, made", [(1, "claims"), (2, "executions"), (3, "webhooks")])
 def test_the_sql_can_be_shown(empty: Any, version: int, made: str) -> None:
     connection, _ = empty
     shown = io.StringIO()

@@ -19,6 +19,7 @@ _MADE = re.compile(
     r"(?:IF\s+NOT\s+EXISTS\s+)?(\w+)",
     re.MULTILINE | re.IGNORECASE,
 )
+_ADDED = re.compile(r"^ALTER\s+TABLE\s+(\w+)\s+ADD\s+COLUMN\s+(\w+)", re.MULTILINE | re.IGNORECASE)
 
 
 _FORGET_VERSION = "DELETE FROM oncekey_schema WHERE version >= :version"
@@ -63,7 +64,10 @@ class MigrateLedger(Operation):
         if _is_foreign(editor.connection):
             return
         dialect = dialect_of(editor.connection)
-        for kind, name in reversed(_MADE.findall(dict(migrations(dialect))[self.version])):
+        script = dict(migrations(dialect))[self.version]
+        for table, column in reversed(_ADDED.findall(script)):
+            editor.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        for kind, name in reversed(_MADE.findall(script)):
             editor.execute(f"DROP {kind} IF EXISTS {name}")
         if self.version == 1:
             editor.execute("DROP TABLE IF EXISTS oncekey_schema")
