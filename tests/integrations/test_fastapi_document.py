@@ -103,6 +103,17 @@ def test_a_route_where_keys_are_not_allowed(app: FastAPI, ledger: Ledger) -> Non
     assert "409" not in found["responses"]
 
 
+def test_a_route_where_keys_are_not_looked_at(app: FastAPI, ledger: Ledger) -> None:
+    @app.post("/orders")
+    @idempotent(ledger=ledger, key="ignored")
+    async def create() -> None: ...
+
+    found = operation(app)
+    assert key_parameters(found) == []
+    assert set(found["responses"]) == {"200"}
+    assert "headers" not in found["responses"]["200"]
+
+
 def test_what_the_application_writes_itself_stays(app: FastAPI, ledger: Ledger) -> None:
     extra = {
         "parameters": [{"name": "X-Own", "in": "header", "schema": {"type": "string"}}],

@@ -75,6 +75,8 @@ def key_in(lines: Sequence[bytes], rule: Rule) -> str | Response | None:
     """The key of a request, nothing, or the answer that refuses it."""
     if not lines:
         return problem("idempotency-key-missing") if rule.key == "required" else None
+    if rule.key == "ignored":
+        return None
     if rule.key == "prohibited":
         return problem("idempotency-key-prohibited")
     if len(lines) > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.model import Takeover
@@ -14,9 +14,13 @@ from oncekey.wire.fingerprint import Fingerprint
 UNSAFE_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
+Key = Literal["optional", "required", "prohibited", "ignored"]
+"""What a key means on a route. `ignored`: the header is not looked at, whatever it holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    key: Literal["optional", "required", "prohibited"] = "optional"
+    key: Key = "optional"
     methods: frozenset[str] = UNSAFE_METHODS
     in_flight: Literal["conflict", "attach"] = "conflict"
     attach_timeout: float = 30.0
@@ -39,7 +43,7 @@ class Rule:
     """Larger bodies go to a file, or are refused."""
 
     def __post_init__(self) -> None:
-        _one_of("key", self.key, ("optional", "required", "prohibited"))
+        _one_of("key", self.key, get_args(Key))
         _one_of("in_flight", self.in_flight, ("conflict", "attach"))
         _one_of("takeover", self.takeover, ("rerun", "refuse", "recover"))
         if self.takeover == "recover" and self.recover is None:

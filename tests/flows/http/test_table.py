@@ -36,6 +36,15 @@ def test_a_key_is_refused_where_none_may_be(case: Case) -> None:
     assert case.send("/prohibited/order", key=None).status_code == 201
 
 
+@pytest.mark.parametrize("key", ["a-key", "not a key", "t-forged:key"])
+def test_a_key_is_not_looked_at_where_it_is_ignored(case: Case, key: str) -> None:
+    first, second = case.send("/ignored/order", key=key), case.send("/ignored/order", key=key)
+    assert [first.status_code, second.status_code] == [201, 201]
+    assert case.runs == 2
+    assert "idempotent-replayed" not in second.headers
+    assert "x-operation-id" not in first.headers
+
+
 @pytest.mark.parametrize("method", UNSAFE)
 def test_the_first_request_gets_the_handlers_answer_and_its_operation(
     case: Case, method: str
