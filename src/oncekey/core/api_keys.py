@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from oncekey.core.errors import InvalidInput
 from oncekey.core.retention import MAX_SECONDS
 
-PREFIX = "ok_"
+Role = Literal["caller", "admin"]
+"""A caller asks for work, an admin looks after it. Neither's key is good for the other."""
+
+PREFIXES: dict[Role, str] = {"caller": "ok_", "admin": "oka_"}
 MAX_LABEL = 200
 
 # 32 bytes are 43 characters of base64url.
-_SECRET = re.compile(r"ok_[A-Za-z0-9_-]{43}")
+_SECRETS = {role: re.compile(prefix + r"[A-Za-z0-9_-]{43}") for role, prefix in PREFIXES.items()}
 _ID = re.compile(r"ak_[0-9a-f]{16}")
 _LOW_BITS = 21
 
@@ -30,6 +33,7 @@ class ApiKey(NamedTuple):
     created_at: int
     expires_at: int | None = None
     revoked_at: int | None = None
+    role: Role = "caller"
 
     def is_good(self, now: int) -> bool:
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
@@ -72,10 +76,10 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
-def digest_of(secret: str) -> bytes | None:
-    """What stands for a secret in a store; None for anything that cannot be one."""
+def digest_of(secret: str, role: Role = "caller") -> bytes | None:
+    """What stands for a secret in a store; None for anything that cannot be one of that role."""
     # A fast digest will do: a secret is 256 random bits, and nobody can try them all.
-    return sha256(secret.encode()).digest() if _SECRET.fullmatch(secret) else None
+    return sha256(secret.encode()).digest() if _SECRETS[role].fullmatch(secret) else None
 
 
 def check_label(label: str) -> str:

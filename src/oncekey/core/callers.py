@@ -13,12 +13,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from oncekey.core.api_keys import (
-    PREFIX,
+    PREFIXES,
     ApiKey,
     FindApiKey,
     KeepApiKey,
     ListApiKeys,
     RevokeApiKey,
+    Role,
     check_label,
     check_life,
     digest_of,
@@ -37,6 +38,7 @@ class Caller(NamedTuple):
     project: str
     subject: str
     key_id: str
+    role: Role = "caller"
 
     @property
     def namespace(self) -> str:
@@ -69,14 +71,13 @@ class Callers:
         self._revocations = 0
 
     async def identify(self, secret: str) -> Caller | None:
-        """None for a secret that is unknown, expired or revoked: nobody is told which."""
-        digest = digest_of(secret)
-        if digest is None:
-            return None
-        key = self._recall(digest) or await self._ledger.arun(self._find(digest))
-        if key is None or not key.is_good(self._clock.now()):
-            return None
-        return Caller(key.tenant, key.project, key.subject, key.id)
+        """None for a secret that is unknown, expired, revoked or an admin's: nobody is told
+        which."""
+        return await self._identify(secret, "caller")
+
+    async def identify_admin(self, secret: str) -> Caller | None:
+        """The same for admins, whose keys are good for nothing else."""
+        return await self._identify(secret, "admin")
 
     async def create(
         self,
@@ -86,6 +87,7 @@ class Callers:
         subject: str | None = None,
         label: str = "",
         expires_in: float | None = None,
+        role: Role = "caller",
     ) -> tuple[ApiKey, str]:
         """A key and its secret, which is told here and never again.
 
@@ -95,9 +97,9 @@ class Callers:
         check_label(label)
         life = None if expires_in is None else check_life(expires_in)
         namespace_of(tenant, project, subject or "service:new")
-        secret = PREFIX + urlsafe_b64encode(self._randbytes(_SECRET_BYTES)).rstrip(b"=").decode()
         while True:
-            key = self._new(tenant, project, subject, label, life)
+            key = self._new(tenant, project, subject, label, life, role)
+            secret = PREFIXES[role] + _text_of(self._randbytes(_SECRET_BYTES))
             if await self._ledger.arun(_keep(key, secret)):
                 return key, secret
 
@@ -118,15 +120,29 @@ class Callers:
 
     # -- the steps behind the verbs ------------------------------------------------------
 
+    async def _identify(self, secret: str, role: Role) -> Caller | None:
+        digest = digest_of(secret, role)
+        if digest is None:
+            return None
+        key = self._recall(digest) or await self._ledger.arun(self._find(digest))
+        if key is None or key.role != role or not key.is_good(self._clock.now()):
+            return None
+        return Caller(key.tenant, key.project, key.subject, key.id, role)
+
     def _new(
-        self, tenant: str, project: str, subject: str | None, label: str, life: float | None
+        self,
+        tenant: str,
+        project: str,
+        subject: str | None,
+        label: str,
+        life: float | None,
+        role: Role,
     ) -> ApiKey:
         now = self._clock.now()
         number = new_id(now, self._randbits)
         expires_at = None if life is None else now + max(1, round(life * 1000))
-        return ApiKey(
-            number, tenant, project, subject or f"service:{number}", label, now, expires_at
-        )
+        named = subject or f"service:{number}"
+        return ApiKey(number, tenant, project, named, label, now, expires_at, role=role)
 
     def _recall(self, digest: bytes) -> ApiKey | None:
         believed = self._believed.get(digest)
@@ -147,8 +163,12 @@ class Callers:
         return key
 
 
+def _text_of(random: bytes) -> str:
+    return urlsafe_b64encode(random).rstrip(b"=").decode()
+
+
 def _keep(key: ApiKey, secret: str) -> Steps[bool]:
-    digest = digest_of(secret)
+    digest = digest_of(secret, key.role)
     assert digest is not None
     kept: bool = yield KeepApiKey(key, digest)
     return kept

@@ -32,7 +32,7 @@ CREATE TABLE oncekey_deliveries (
     operation BIGINT,
     size BIGINT NOT NULL,
     -- How many it stands for: a flood is one row.
-    count INTEGER NOT NULL,
+    times INTEGER NOT NULL,
     expires_at BIGINT NOT NULL
 );
 CREATE INDEX oncekey_deliveries_webhook ON oncekey_deliveries (webhook, id);

@@ -1,0 +1,103 @@
+"""The audit feed: who did what to what, and when. Nothing in it is ever changed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from oncekey.core.errors import InvalidInput
+from oncekey.core.ledger import Ledger
+from oncekey.core.steps import Steps
+
+MAX_DETAILS = 4000
+_MAX_TEXT = 300
+
+
+class AuditEntry(NamedTuple):
+    """Entries sort by their number as they came."""
+
+    id: int
+    at: int
+    actor: str
+    """`cli:ann`, `admin:ak_…`."""
+    action: str
+    """`webhook.create`."""
+    target: str
+    tenant: str | None
+    details: str
+    """A JSON object."""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.details)
+        return found
+
+
+class KeepAudit(NamedTuple):
+    """Answer: False when the number is another's; then nothing is kept."""
+
+    entry: AuditEntry
+
+
+class ListAudit(NamedTuple):
+    """A page, newest first, of numbers below `before`. Answer: list[AuditEntry]."""
+
+    tenant: str | None = None
+    before: int | None = None
+    limit: int = 100
+
+
+class Audit:
+    """`record` is async, `write` the same for blocking code. Details never hold a secret."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    async def record(
+        self, actor: str, action: str, target: str, *, tenant: str | None = None, **details: Any
+    ) -> AuditEntry:
+        return await self._ledger.arun(self._record(actor, action, target, tenant, details))
+
+    def write(
+        self, actor: str, action: str, target: str, *, tenant: str | None = None, **details: Any
+    ) -> AuditEntry:
+        return self._ledger.run(self._record(actor, action, target, tenant, details))
+
+    async def list(
+        self, tenant: str | None = None, *, before: int | None = None, limit: int = 100
+    ) -> list[AuditEntry]:
+        return await self._ledger.arun(_list(ListAudit(tenant, before, limit)))
+
+    def _record(
+        self, actor: str, action: str, target: str, tenant: str | None, details: dict[str, Any]
+    ) -> Steps[AuditEntry]:
+        told = _details_of(details)
+        while True:
+            entry = AuditEntry(
+                self._ledger.draw(),
+                self._ledger.clock.now(),
+                _plain(actor),
+                _plain(action),
+                _plain(target),
+                tenant,
+                told,
+            )
+            if (yield KeepAudit(entry)):
+                return entry
+
+
+def _details_of(details: dict[str, Any]) -> str:
+    told = json.dumps({name: value for name, value in details.items() if value is not None})
+    if len(told) > MAX_DETAILS:
+        raise InvalidInput(f"details of an audit entry are at most {MAX_DETAILS} characters long")
+    return told
+
+
+def _plain(text: str) -> str:
+    """Of bounded length, and without what drives a terminal or is no text to a database."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in text[:_MAX_TEXT])
+
+
+def _list(query: ListAudit) -> Steps[list[AuditEntry]]:
+    found: list[AuditEntry] = yield query
+    return found

@@ -1,0 +1,149 @@
+"""The log of deliveries: what came in and what became of it, never its body or headers.
+
+Writing never waits and never fails: a delivery is as good without its line here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Literal, NamedTuple
+
+from oncekey.core.errors import OnceKeyError
+from oncekey.core.flood import Flood, running_loop
+from oncekey.core.ledger import Ledger
+from oncekey.core.steps import Steps
+from oncekey.core.waiting import ThreadWaiter
+
+Verdict = Literal[
+    "accepted",  # the first of its kind: what follows was done
+    "failed",  # the first of its kind: what follows failed, and that is its outcome
+    "replayed",  # it was done, or failed, before
+    "repeated-body",  # its body was done before, under another identifier
+    "in-flight",  # another attempt to deliver it is being done
+    "released",  # what follows could not be done: the next attempt runs again
+    "uncertain",  # whether what follows was done is not known
+    "refused",  # not its provider's, or without an identifier, or too large
+]
+# Each of these is a claim as well, so there are never more of them than of claims. All others can
+# be brought about again and again, by whoever holds one good delivery or none at all.
+_UNBOUNDED = frozenset({"accepted", "failed"})
+_MAX_TEXT = 300
+
+
+class LoggedDelivery(NamedTuple):
+    id: int
+    """Grows with time."""
+    webhook: str
+    at: int
+    verdict: str
+    identifier: str = ""
+    reason: str = ""
+    operation: int | None = None
+    """The number of the operation it was, or was a duplicate of."""
+    size: int = 0
+    """Of the body, in bytes."""
+    times: int = 1
+    """How many it stands for: a flood is one line."""
+    expires_at: int = 0
+
+
+class KeepDeliveries(NamedTuple):
+    """Answer: True."""
+
+    deliveries: tuple[LoggedDelivery, ...]
+
+
+class ListDeliveries(NamedTuple):
+    """A page, newest first, of numbers below `before`. Answer: list[LoggedDelivery]."""
+
+    webhook: str
+    before: int | None = None
+    limit: int = 100
+
+
+class Deliveries:
+    """For one event loop. Lines that follow closely are gathered for `gather` seconds and written
+    together; of one webhook and verdict there are `most_a_minute`, and one line for the rest."""
+
+    def __init__(self, ledger: Ledger, *, gather: float = 0.2, most_a_minute: int = 60) -> None:
+        self._ledger = ledger
+        self._gather = gather
+        self._gathered: list[LoggedDelivery] = []
+        self._flood = Flood(ledger.clock.steady, most_a_minute, self._sum_up)
+        self._sent_at = float("-inf")
+        self._timer: tuple[asyncio.AbstractEventLoop, asyncio.TimerHandle] | None = None
+
+    def record(
+        self,
+        webhook: str,
+        verdict: Verdict,
+        *,
+        identifier: str = "",
+        reason: str = "",
+        operation: int | None = None,
+        size: int = 0,
+    ) -> None:
+        if verdict in _UNBOUNDED or self._flood.admit((webhook, verdict)):
+            self._put(
+                LoggedDelivery(
+                    self._ledger.draw(),
+                    webhook,
+                    self._ledger.clock.now(),
+                    verdict,
+                    _plain(identifier),
+                    _plain(reason),
+                    operation,
+                    size,
+                )
+            )
+
+    async def list(
+        self, webhook: str, *, before: int | None = None, limit: int = 100
+    ) -> list[LoggedDelivery]:
+        self._send()
+        return await self._ledger.arun(_list(ListDeliveries(webhook, before, limit)))
+
+    def flush(self) -> None:
+        """Write all there is, and what floods have come to: before the ledger is closed."""
+        self._flood.end()
+        self._send()
+
+    # -- the steps behind the verbs ------------------------------------------------------
+
+    def _sum_up(self, flood: tuple[str, str], count: int) -> None:
+        webhook, verdict = flood
+        number, now = self._ledger.draw(), self._ledger.clock.now()
+        reason = f"{count} more within a minute"
+        self._put(LoggedDelivery(number, webhook, now, verdict, reason=reason, times=count))
+
+    def _put(self, delivery: LoggedDelivery) -> None:
+        kept = self._ledger.retention_classes.milliseconds("webhook")
+        self._gathered.append(delivery._replace(expires_at=delivery.at + kept))
+        loop = running_loop()
+        if loop is None or loop.time() - self._sent_at >= self._gather:
+            self._send()
+        elif self._timer is None or self._timer[0] is not loop:
+            self._timer = (loop, loop.call_later(self._gather, self._send))
+
+    def _send(self) -> None:
+        if self._timer is not None:
+            self._timer[1].cancel()
+            self._timer = None
+        loop = running_loop()
+        self._sent_at = float("-inf") if loop is None else loop.time()
+        gathered, self._gathered = tuple(self._gathered), []
+        if gathered:
+            # The ledger may be closed by now.
+            with suppress(OnceKeyError):
+                self._ledger.store.submit(KeepDeliveries(gathered), ThreadWaiter())
+
+
+def _plain(text: str) -> str:
+    """Of bounded length, and without what drives a terminal or is no text to a database."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in text[:_MAX_TEXT])
+
+
+def _list(query: ListDeliveries) -> Steps[list[LoggedDelivery]]:
+    found: list[LoggedDelivery] = yield query
+    return found
