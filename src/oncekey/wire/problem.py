@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from oncekey.core.errors import (
@@ -191,6 +192,18 @@ def problem_of(error: OnceKeyError) -> Response:
             return problem(error.code, str(error))
         case _:
             return problem("ledger-unavailable")
+
+
+def not_allowed(methods: Iterable[str]) -> Response:
+    """Only these methods are answered here."""
+    refusal = problem("method-not-allowed")
+    allow = (b"allow", ", ".join(sorted(methods)).encode())
+    return refusal._replace(headers=(*refusal.headers, allow))
+
+
+def forbidden(answer: Response) -> Response:
+    """The same answer for whoever knows two refusals only: 401 and 403."""
+    return answer if answer.status < 400 or answer.status == 401 else answer._replace(status=403)
 
 
 def ran_but_not_stored(operation_id: str) -> Response:

@@ -22,6 +22,18 @@ def accepted(body: bytes, *, replayed: bool = False) -> Response:
     return _reply(ACCEPTED, body, ((REPLAYED, b"true"),) if replayed else ())
 
 
+def nothing(lines: Headers) -> Response:
+    """All there is to say is in the lines."""
+    return Response(OK, ((b"content-length", b"0"), (b"cache-control", b"no-store"), *lines), b"")
+
+
+def in_flight(operation_id: str) -> Response:
+    """It is being run; ask again later."""
+    body = b'{"operation_id": "%b", "state": "in_progress"}' % operation_id.encode()
+    marks = ((b"x-operation-id", operation_id.encode()), (b"retry-after", b"1"))
+    return _reply(ACCEPTED, body, marks)
+
+
 def _reply(status: int, body: bytes, others: Headers) -> Response:
     headers = (
         (b"content-type", b"application/json"),
