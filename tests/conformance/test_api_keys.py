@@ -1,12 +1,14 @@
 """API keys, the same on every store."""
 
+from typing import Any
+
 import pytest
 
 from oncekey.core.api_keys import ApiKey, FindApiKey, KeepApiKey, ListApiKeys, RevokeApiKey
 from tests.fixtures.stores import Caller, Place
 
 
-def key(number: int, tenant: str = "acme", **others: int) -> ApiKey:
+def key(number: int, tenant: str = "acme", **others: Any) -> ApiKey:
     return ApiKey(f"ak_{number:016x}", tenant, "_tenant", "service:a", "CI", 7, **others)
 
 
@@ -19,9 +21,11 @@ def digest(each: ApiKey) -> bytes:
     return each.id.encode().ljust(32)
 
 
-@pytest.mark.parametrize("others", [{}, {"expires_at": 9}, {"expires_at": 9, "revoked_at": 8}])
+@pytest.mark.parametrize(
+    "others", [{}, {"expires_at": 9}, {"expires_at": 9, "revoked_at": 8}, {"role": "admin"}]
+)
 def test_a_key_is_found_by_its_digest_as_it_was_kept(
-    caller: Caller, others: dict[str, int]
+    caller: Caller, others: dict[str, Any]
 ) -> None:
     keep(caller, key(1, **others))
 
@@ -54,6 +58,13 @@ def test_the_first_revocation_counts(caller: Caller) -> None:
     assert caller.ask(RevokeApiKey(key(3).id, 60)) is None
     assert caller.ask(FindApiKey(digest(key(1)))) == key(1, revoked_at=50)
     assert caller.ask(FindApiKey(digest(key(2)))) == key(2)
+
+
+def test_admins_are_listed_and_revoked_with_the_others(caller: Caller) -> None:
+    keep(caller, key(1), key(2, role="admin"))
+
+    assert caller.ask(ListApiKeys(None)) == [key(2, role="admin"), key(1)]
+    assert caller.ask(RevokeApiKey(key(2).id, 50)) == key(2, role="admin", revoked_at=50)
 
 
 def test_keys_go_into_one_group_with_reads_and_claims(caller: Caller) -> None:

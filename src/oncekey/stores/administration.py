@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -55,18 +56,19 @@ class Administration:
 
     def count_expired(self, now: int) -> int:
         settled = int(self._read("count_expired", {"now": now})[0][0])
+        logged = int(self._read("count_expired_deliveries", {"now": now})[0][0])
         left = self._transact(lambda run: sum(1 for _ in self._left_behind(run, now)), write=False)
-        return settled + int(left)
+        return settled + logged + int(left)
 
     def sweep(self, now: int, batch: int) -> int:
-        """Expired outcomes first; when there are none left, what dead processes left behind."""
-        swept: int = self._transact(lambda run: _sweep_outcomes(run, now, batch), write=True)
-        if swept:
-            return swept
-        swept = self._transact(lambda run: self._sweep_claims(run, now, batch), write=True)
-        if not swept:
-            self._transact(self._sweep_owners, write=True)
-        return swept
+        """Expired outcomes first; when there are none left, deliveries that were logged, and then
+        what dead processes left behind."""
+        for some in (_sweep_outcomes, _sweep_deliveries, self._sweep_claims):
+            swept: int = self._transact(functools.partial(some, now=now, batch=batch), write=True)
+            if swept:
+                return swept
+        self._transact(self._sweep_owners, write=True)
+        return 0
 
     def sweep_due(self, now: int, interval: int) -> bool:
         values = {"name": "sweep", "now": now, "interval": interval}
@@ -114,3 +116,7 @@ def _sweep_outcomes(run: Run, now: int, batch: int) -> int:
     if numbers:
         run("forget_claims", {"ids": json.dumps(numbers)})
     return len(numbers)
+
+
+def _sweep_deliveries(run: Run, now: int, batch: int) -> int:
+    return len(run("sweep_deliveries", {"now": now, "limit": batch}))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from oncekey.stores import api_keys, requests, schedules
+from oncekey.stores import api_keys, audit, deliveries, requests, schedules, webhooks
 from oncekey.stores.requests import Setting, Steps
 from oncekey.stores.work import plans as work
 
 Plan = Callable[[Any, Setting], Steps]
 
-_PLANS: dict[type, Plan] = {**work.PLANS, **api_keys.PLANS, **schedules.PLANS}
+_ROOMS = (work, api_keys, schedules, webhooks, deliveries, audit)
+_PLANS: dict[type, Plan] = {kind: plan for room in _ROOMS for kind, plan in room.PLANS.items()}
 
 
 def carry_out(request: Any, setting: Setting) -> Steps:
@@ -20,4 +21,4 @@ def carry_out(request: Any, setting: Setting) -> Steps:
 
 
 # Requests that change nothing need no transaction.
-READS: frozenset[type] = work.READS | api_keys.READS | schedules.READS
+READS: frozenset[type] = frozenset(kind for room in _ROOMS for kind in room.READS)

@@ -29,8 +29,11 @@ from oncekey.core.ports import (
 )
 from oncekey.stores.bell import Listeners
 from oncekey.stores.memory.api_keys import MemoryApiKeys
+from oncekey.stores.memory.audit import MemoryAudit
 from oncekey.stores.memory.claims import Claims
+from oncekey.stores.memory.deliveries import MemoryDeliveries
 from oncekey.stores.memory.schedules import MemorySchedules
+from oncekey.stores.memory.webhooks import MemoryWebhooks
 from oncekey.stores.memory.work import MemoryWork
 
 _OWNER, _NOBODY = 1, 0
@@ -45,7 +48,15 @@ class MemoryStore:
         self._closed = False
         self._listeners = Listeners()
         self._lock = threading.RLock()
-        rooms = (MemoryWork(self._claims, _OWNER), MemoryApiKeys(), MemorySchedules())
+        self._deliveries = MemoryDeliveries()
+        rooms = (
+            MemoryWork(self._claims, _OWNER),
+            MemoryApiKeys(),
+            MemorySchedules(),
+            MemoryWebhooks(),
+            self._deliveries,
+            MemoryAudit(),
+        )
         self._others = {kind: answer for room in rooms for kind, answer in room.answers().items()}
 
     def open(self, beat: Beat, fault: Faults | None = None) -> None:
@@ -147,11 +158,12 @@ class MemoryStore:
             expired = [each for each in self._claims.all() if self._is_expired(each, now)][:batch]
             for record in expired:
                 self._claims.forget(record.id)
-        return len(expired)
+            return len(expired) or self._deliveries.sweep(now, batch)
 
     def count_expired(self, now: int) -> int:
         with self._lock:
-            return sum(self._is_expired(record, now) for record in self._claims.all())
+            expired = sum(self._is_expired(record, now) for record in self._claims.all())
+            return expired + self._deliveries.count_expired(now)
 
     def sweep_due(self, now: int, interval: int) -> bool:
         if now - self._swept_at < interval:

@@ -1,0 +1,38 @@
+"""The audit feed, as steps of named SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from oncekey.core.audit import AuditEntry, KeepAudit, ListAudit
+from oncekey.stores.requests import Row, Setting, Step, Steps
+
+Answers = Generator[Step, list[Row], Any]
+
+_LAST = (1 << 63) - 1
+
+
+def _keep(keep: KeepAudit, _: Setting) -> Answers:
+    rows = yield "keep_audit", keep.entry._asdict()
+    if rows:
+        return True
+    # There to the letter: a commit we were unsure of went through.
+    found = yield "find_audit", {"id": keep.entry.id}
+    return bool(found) and AuditEntry(*found[0]) == keep.entry
+
+
+def _list(query: ListAudit, _: Setting) -> Answers:
+    values: dict[str, Any] = {
+        "before": _LAST if query.before is None else query.before,
+        "limit": query.limit,
+    }
+    name = "list_audit"
+    if query.tenant is not None:
+        # A query of its own: only so does every plan of it use the tenant's index.
+        name, values = "list_audit_of", {**values, "tenant": query.tenant}
+    return [AuditEntry(*row) for row in (yield name, values)]
+
+
+PLANS: dict[type, Callable[[Any, Setting], Steps]] = {KeepAudit: _keep, ListAudit: _list}
+READS: frozenset[type] = frozenset({ListAudit})

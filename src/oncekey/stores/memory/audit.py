@@ -1,0 +1,28 @@
+"""The oracle of the audit feed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from oncekey.core.audit import AuditEntry, KeepAudit, ListAudit
+
+
+class MemoryAudit:
+    def __init__(self) -> None:
+        self._kept: dict[int, AuditEntry] = {}
+
+    def answers(self) -> dict[type, Callable[[Any], Any]]:
+        return {KeepAudit: self._keep, ListAudit: self._list}
+
+    def _keep(self, keep: KeepAudit) -> bool:
+        return self._kept.setdefault(keep.entry.id, keep.entry) == keep.entry
+
+    def _list(self, query: ListAudit) -> list[AuditEntry]:
+        found = [
+            each
+            for number, each in sorted(self._kept.items(), reverse=True)
+            if query.tenant in {None, each.tenant}
+            and (query.before is None or number < query.before)
+        ]
+        return found[: query.limit]

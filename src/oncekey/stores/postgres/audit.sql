@@ -1,0 +1,24 @@
+-- The audit feed on PostgreSQL. Names are shared with SQLite; `core/audit.py` says what each must do.
+
+-- name: keep_audit
+INSERT INTO oncekey_audit (id, at, actor, action, target, tenant, details)
+VALUES (%(id)s, %(at)s, %(actor)s, %(action)s, %(target)s, %(tenant)s, %(details)s)
+ON CONFLICT DO NOTHING
+RETURNING id
+
+-- name: find_audit
+SELECT id, at, actor, action, target, tenant, details FROM oncekey_audit WHERE id = %(id)s
+
+-- name: list_audit
+SELECT id, at, actor, action, target, tenant, details
+FROM oncekey_audit
+WHERE id < %(before)s
+ORDER BY id DESC
+LIMIT %(limit)s
+
+-- name: list_audit_of
+SELECT id, at, actor, action, target, tenant, details
+FROM oncekey_audit
+WHERE tenant = %(tenant)s AND id < %(before)s
+ORDER BY id DESC
+LIMIT %(limit)s
