@@ -9,9 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oncekey.core.errors import ConditionInvalid, ConfigurationError
-from oncekey.durable import conditions
+from oncekey.durable.cel import ConditionTrouble, environment_of
 from oncekey.durable.condition_cost import cost_of, tree_of
-from oncekey.durable.conditions import LARGEST, ConditionTrouble, Subject, compile_condition
+from oncekey.durable.conditions import (
+    LANGUAGE,
+    LARGEST,
+    Subject,
+    compile_condition,
+)
 from oncekey.durable.engine import MAX_EVENT
 from oncekey.durable.values import canonical
 
@@ -131,12 +136,12 @@ def test_an_expression_is_compiled_once() -> None:
 
 def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cel_expr_python", None)
-    conditions._environment.cache_clear()
+    environment_of.cache_clear()
     try:
         with pytest.raises(ConfigurationError, match=r"pip install 'oncekey\[cel\]'"):
             compile_condition("input.never_compiled_before == 1")
     finally:
-        conditions._environment.cache_clear()
+        environment_of.cache_clear()
 
 
 # -- trouble: neither true nor false -----------------------------------------------------------
@@ -261,13 +266,15 @@ def test_what_grows_faster_than_the_event_is_asked_of_smaller_ones() -> None:
 
 @given(st.integers(1, 12), st.integers(100, MAX_EVENT))
 def test_the_bound_knows_that_doubling_is_exponential(count: int, event: int) -> None:
-    program = conditions._environment().compile(chain("{v} != ''", "{v} + {v}", "input.s", count))
+    program = environment_of(LANGUAGE.variables).compile(
+        chain("{v} != ''", "{v} + {v}", "input.s", count)
+    )
     assert cost_of(tree_of(program.serialize()), event) >= event * (2 ** (count - 1) - 1)
 
 
 @given(st.integers(1, MAX_EVENT // 2))
 def test_the_bound_knows_that_elements_are_no_larger_than_their_list(event: int) -> None:
-    program = conditions._environment().compile("input.l.exists(i, i.a == input.b)")
+    program = environment_of(LANGUAGE.variables).compile("input.l.exists(i, i.a == input.b)")
     tree = tree_of(program.serialize())
     assert event <= cost_of(tree, event) <= 50 * event
     assert cost_of(tree, event) <= cost_of(tree, 2 * event)

@@ -1,4 +1,4 @@
-"""What a condition can cost at most over an event of a given size, from its syntax tree.
+"""What CEL can cost at most over a subject of a given size, from its syntax tree.
 
 The evaluator itself bounds only the rounds of loops, not what a round takes: a few hundred bytes of
 CEL could double a string until the memory is gone. A unit of cost is about 30 ns, or a byte.
@@ -138,17 +138,17 @@ class _Size(NamedTuple):
 _SMALL = _Size(1, 1)
 
 
-def cost_of(tree: Node, event: int) -> float:
-    """The most one evaluation costs when the event has `event` bytes."""
-    estimate = _Estimate()
-    whole = _Size(event, event)
-    estimate.size_of(tree, dict.fromkeys(("input", "key", "headers"), whole), 1)
+def cost_of(tree: Node, subject: int) -> float:
+    """The most one evaluation costs when all variables together have `subject` bytes."""
+    estimate = _Estimate(_Size(subject, subject))
+    estimate.size_of(tree, {}, 1)
     return estimate.cost
 
 
 class _Estimate:
-    def __init__(self) -> None:
+    def __init__(self, whole: _Size) -> None:
         self.cost = 0.0
+        self._whole = whole
 
     def size_of(self, node: Node, known: Mapping[str, _Size], times: float) -> _Size:
         """How large the value is; what `times` evaluations cost is added up on the way."""
@@ -157,7 +157,8 @@ class _Estimate:
             case Literal(text):
                 return _Size(1 + len(text), 1 + len(text))
             case Name(name):
-                return known.get(name, _SMALL)
+                # Whatever no loop has made is a variable of the subject.
+                return known.get(name, self._whole)
             case Built(parts):
                 return _sum(self.size_of(part, known, times) for part in parts)
             case Call(function, arguments):

@@ -10,7 +10,8 @@ import msgspec
 from oncekey.core.errors import InvalidInput
 from oncekey.core.execution import Promise
 from oncekey.core.work import Event, Events, Match, Matched, Publish, Unmatched, Waits
-from oncekey.durable.conditions import ConditionTrouble, Subject, compile_condition
+from oncekey.durable.cel import ConditionTrouble
+from oncekey.durable.conditions import Subject, compile_condition
 
 if TYPE_CHECKING:
     from oncekey.durable.embedded.asking import Asking
