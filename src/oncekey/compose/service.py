@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from oncekey.compose.configured import ledger_of, routes_of
+from oncekey.compose.configured import ledger_of
 from oncekey.compose.durable import DurableWork, Front
+from oncekey.compose.reloading import ProtectedApp, Reloadable, RetentionClasses
 from oncekey.compose.target import load_target
 from oncekey.config.settings import Settings
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.ledger import Ledger
 from oncekey.durable.app import App as Workflows
-from oncekey.integrations.asgi import IdempotencyMiddleware, respond
+from oncekey.integrations.asgi import respond
 from oncekey.integrations.lifespan import App, Lifespan, Receive, Scope, Send
 from oncekey.wire.problem import problem
 
@@ -27,11 +29,18 @@ class Service(Lifespan):
     """An ASGI app for one process. `durable` is None where there is no durable work."""
 
     def __init__(
-        self, front: App, ledger: Ledger, durable: DurableWork | None, *, has_api: bool
+        self,
+        front: App,
+        ledger: Ledger,
+        durable: DurableWork | None,
+        *,
+        has_api: bool,
+        parts: Sequence[Reloadable] = (),
     ) -> None:
         self.ledger = ledger
         self.durable = durable
         self.has_api = has_api
+        self._parts = parts
         if durable is None:
             super().__init__(front, ledger.close)
         else:
@@ -42,23 +51,33 @@ class Service(Lifespan):
         if self.durable is not None:
             self.durable.api.patience.end()
 
+    async def reload(self, settings: Settings) -> None:
+        """Put the settings in force for the next request; those under way end as they began.
+
+        Raises for what cannot be built, with nothing changed. What only a start can change is not
+        looked at.
+        """
+        ready = [await part.prepare(settings) for part in self._parts]
+        for put_in_force in ready:
+            put_in_force()
+
 
 def service_of(settings: Settings) -> Service:
     """What the settings name, on their ledger, which is closed at the end of the service."""
-    targets, routes = targets_of(settings), routes_of(settings)
+    targets = targets_of(settings)
     ledger = ledger_of(settings)
     try:
         durable = _durable_of(settings, ledger, targets.workflows)
+        app = ProtectedApp(targets.app, ledger, settings) if targets.app is not None else None
     except BaseException:
         ledger.close()
         raise
-    front: App = _nothing
-    if targets.app is not None:
-        front = IdempotencyMiddleware(targets.app, ledger=ledger, routes=routes)
+    front: App = app or _nothing
+    parts = (RetentionClasses(ledger), *((app,) if app is not None else ()))
     api = settings.server.api
     if durable is None or not (targets.workflows is not None if api is None else api):
-        return Service(front, ledger, durable, has_api=False)
-    return Service(Front(durable.api, front), ledger, durable, has_api=True)
+        return Service(front, ledger, durable, has_api=False, parts=parts)
+    return Service(Front(durable.api, front), ledger, durable, has_api=True, parts=parts)
 
 
 def targets_of(settings: Settings) -> Targets:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import ip_network
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from oncekey.config.kinds import Kind, text, words
 from oncekey.core.errors import InvalidInput
 
-Network = IPv4Network | IPv6Network
-
 _FORMS = {"http": "http://host:port", "https": "https://host", "unix": "unix:/run/app.sock"}
+# The widest networks that are anybody's own: 10.0.0.0/8 and fc00::/7.
+_WIDEST = {4: 8, 6: 7}
 
 
 def url(*schemes: str) -> Kind:
@@ -61,16 +61,18 @@ def _shown(given: str) -> str:
     return f"{scheme}{separator}…{rest[rest.rindex('@') :]}" if "@" in rest else given
 
 
-def networks(value: Any) -> tuple[Network, ...]:
+def networks(value: Any) -> tuple[str, ...]:
     """Addresses and networks: `10.0.0.7`, `10.0.0.0/8`, `fd00::/8`."""
-    return tuple(_network_of(each) for each in words(value))
+    return tuple(_network(each) for each in words(value))
 
 
-def _network_of(given: str) -> Network:
+def _network(given: str) -> str:
     try:
         found = ip_network(given)
     except ValueError as error:
         raise InvalidInput(f"has {given!r}, which is no address and no network: {error}") from None
-    if found.prefixlen == 0:
-        raise InvalidInput(f"has {given!r}, which is everybody; name the addresses of the gateway")
-    return found
+    if found.prefixlen < _WIDEST[found.version]:
+        raise InvalidInput(
+            f"has {given!r}, which is half the world; name the addresses of your gateway"
+        )
+    return given

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from oncekey.config.addresses import Network, networks, url
+from oncekey.config.addresses import networks, url
 from oncekey.config.field import hidden, section, setting
 from oncekey.config.kinds import (
     Section,
@@ -84,7 +84,7 @@ class GatewayHeaderSettings:
 class GatewaySettings:
     """Identity headers are believed from these addresses; from nobody unless there are some."""
 
-    trusted: tuple[Network, ...] = setting(networks, ())
+    trusted: tuple[str, ...] = setting(networks, ())
     headers: GatewayHeaderSettings = section(GatewayHeaderSettings)
 
 

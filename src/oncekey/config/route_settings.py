@@ -66,6 +66,15 @@ class RouteSettings:
     example: str | None = setting(text)
     """A request body to try the route with; `oncekey serve` shows it when it starts."""
 
+    @property
+    def policy_in_force(self) -> Policy:
+        """As given, also by the short form; keys have no business where things are only read."""
+        if self.policy is not None:
+            return self.policy
+        if self.required is None:
+            return "PROHIBITED"
+        return "REQUIRED_A" if self.required else "ACCEPTED"
+
     def rule_options(self) -> dict[str, Any]:
         """What the file says about how keys and answers are treated, but for the policy."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
