@@ -160,6 +160,10 @@ class Ledger:
     async def apeek(self, ref: Ref | int) -> Record | None:
         return await self.arun(self._peek(ref))
 
+    async def alook(self, ref: Ref | int) -> Found | None:
+        """As `apeek`, with whether the one who runs it is gone."""
+        return await self.arun(self._look(ref))
+
     def purge(self, ref: Ref) -> bool:
         """Forget the key: the next request with it runs. False when there was nothing to forget."""
         return self.run(self._purge(ref))
@@ -251,12 +255,16 @@ class Ledger:
                 return settled
 
     def _peek(self, ref: Ref | int) -> Steps[Record | None]:
+        found = yield from self._look(ref)
+        return None if found is None else found.record
+
+    def _look(self, ref: Ref | int) -> Steps[Found | None]:
         request = Peek(None, ref) if isinstance(ref, int) else Peek(ref.digest)
         found: Found | None = yield request
         if found is None:
             return None
         over = found.record.outcome is not None or found.lapsed
-        return None if over and found.record.expires_at <= self.clock.now() else found.record
+        return None if over and found.record.expires_at <= self.clock.now() else found
 
     def _purge(self, ref: Ref) -> Steps[bool]:
         digest = ref.digest

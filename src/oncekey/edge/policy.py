@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from oncekey.wire.exchange import endpoint_of
 from oncekey.wire.route import Route
-from oncekey.wire.rule import Rule
+from oncekey.wire.rule import Key, Rule
 
 Policy = Literal["REQUIRED_A", "REQUIRED_B", "ACCEPTED", "HANDLER_INTERNAL_C", "PROHIBITED"]
 Level = Literal["project", "tenant", "platform"]
@@ -16,11 +17,11 @@ Uncertain = Literal["refuse", "rerun", "recover"]
 
 KEYED: frozenset[Policy] = frozenset({"REQUIRED_A", "ACCEPTED"})
 """Those under which a client's key is looked at."""
-RULE_KEYS: dict[Policy, Literal["required", "optional", "prohibited"]] = {
+RULE_KEYS: dict[Policy, Key] = {
     "REQUIRED_A": "required",
-    "REQUIRED_B": "optional",
+    "REQUIRED_B": "ignored",
     "ACCEPTED": "optional",
-    "HANDLER_INTERNAL_C": "optional",
+    "HANDLER_INTERNAL_C": "ignored",
     "PROHIBITED": "prohibited",
 }
 
@@ -46,9 +47,14 @@ class EdgeRoute:
     title: str = ""
     """For the OpenAPI document."""
 
-    @property
+    @cached_property
     def keyed(self) -> bool:
         return self.policy in KEYED
+
+    @cached_property
+    def short(self) -> bool:
+        """Whether its requests are forwarded as they come: deliveries are verified first."""
+        return self.upstream is not None and self.policy != "REQUIRED_B"
 
 
 class Table:
@@ -68,11 +74,11 @@ class Table:
                 return each
         return None
 
-    def methods_of(self, path: str) -> Iterator[str]:
-        """The methods there are for a path."""
+    def matching(self, path: str) -> Iterator[EdgeRoute]:
+        """Every route of a path, whatever its methods."""
         for pattern, each in self._patterns:
             if pattern.fullmatch(path):
-                yield from each.rule.methods
+                yield each
 
     def _without_parameters(self) -> dict[tuple[str, str], EdgeRoute]:
         """Paths that are found without trying patterns; only where no pattern before them fits."""

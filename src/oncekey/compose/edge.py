@@ -1,0 +1,140 @@
+"""Settings to objects: the edge, and another one in its place when the settings change."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+from oncekey.compose.configured import rule_for
+from oncekey.compose.identities import identities_of
+from oncekey.compose.webhooks import providers_for, sources_of
+from oncekey.config.route_settings import RouteSettings
+from oncekey.config.settings import Settings
+from oncekey.core.errors import ConfigurationError
+from oncekey.core.ledger import Ledger
+from oncekey.durable.engine import Engine
+from oncekey.edge.app import Edge, EdgeApp
+from oncekey.edge.forwarding import Forwarding
+from oncekey.edge.hooks import Hooks
+from oncekey.edge.identity import Identities
+from oncekey.edge.openapi import document_of
+from oncekey.edge.policy import EdgeRoute, Table
+from oncekey.edge.proxy import Proxy
+from oncekey.edge.recovery import Recovery
+from oncekey.edge.upstream import Upstream
+from oncekey.integrations.lifespan import App
+from oncekey.webhooks.receiver import Receiver
+
+log = logging.getLogger("oncekey")
+
+
+class Built(NamedTuple):
+    """An edge, and what it holds open."""
+
+    edge: Edge
+    upstreams: dict[str, Upstream]
+    identities: Identities
+
+    async def close(self, grace: float) -> None:
+        for each in self.upstreams.values():
+            await each.close(grace)
+        await self.identities.close()
+
+
+class EdgeWork:
+    """The edge for one life of an application."""
+
+    def __init__(self, settings: Settings, ledger: Ledger, engine: Engine | None, app: App) -> None:
+        self._ledger = ledger
+        self._engine = engine
+        self._built = self._build(settings)
+        self._grace = settings.server.grace
+        self._retiring: set[asyncio.Task[None]] = set()
+        self.app = EdgeApp(self._built.edge, app)
+
+    def renew(self, settings: Settings) -> None:
+        """From now on as `settings` say; requests that are under way end as they began."""
+        old, self._built = self._built, self._build(settings)
+        self.app.edge = self._built.edge
+        task = asyncio.get_running_loop().create_task(old.close(self._grace))
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            for task in tuple(self._retiring):
+                task.cancel()
+            await self._built.close(0.0)
+
+    def _build(self, settings: Settings) -> Built:
+        upstreams = upstreams_of(settings)
+        table = Table(edge_routes_of(settings, upstreams))
+        identities = identities_of(settings, self._ledger)
+        edge = Edge(
+            table,
+            Proxy(table, identities, self._ledger),
+            Recovery(table, self._ledger),
+            self._hooks(settings, table),
+            json.dumps(document_of(table.routes, self._ledger.retention())).encode(),
+            settings.edge.body_timeout,
+            settings.edge.decide,
+        )
+        return Built(edge, upstreams, identities)
+
+    def _hooks(self, settings: Settings, table: Table) -> Hooks | None:
+        receiver = Receiver(
+            self._ledger,
+            sources_of(settings, self._ledger),
+            providers_for(settings),
+            self._engine,
+            Forwarding(table),
+            public_url=settings.webhooks.public_url,
+        )
+        return Hooks(receiver, settings.webhooks.max_body)
+
+
+def upstreams_of(settings: Settings) -> dict[str, Upstream]:
+    return {
+        name: Upstream(
+            each.url,
+            timeout=each.timeout,
+            connect_timeout=each.connect_timeout,
+            max_connections=each.max_connections,
+        )
+        for name, each in settings.upstreams.items()
+    }
+
+
+def edge_routes_of(
+    settings: Settings, upstreams: dict[str, Upstream] | None = None
+) -> tuple[EdgeRoute, ...]:
+    """The routes that have an upstream; without `upstreams`, only to be looked at."""
+    return tuple(
+        _route_of(each, settings, None if upstreams is None else upstreams[each.upstream])
+        for each in settings.routes
+        if each.upstream is not None
+    )
+
+
+def _route_of(each: RouteSettings, settings: Settings, upstream: Upstream | None) -> EdgeRoute:
+    recovers = each.takeover == "recover"
+    if each.policy is None:
+        raise ConfigurationError(f"the route {each.path} has no policy")
+    return EdgeRoute(
+        each.path,
+        each.policy,
+        rule_for(each, settings),
+        upstream,
+        each.level or "project",
+        each.identity == "optional",
+        each.uncertain or ("recover" if recovers else "refuse"),
+        each.source or "",
+        each.title or "",
+    )

@@ -1,0 +1,156 @@
+"""The edge as an ASGI app: its own paths, then the routes with an upstream, then what is behind it
+in this process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from oncekey.edge.asked import Answer, Asked
+from oncekey.edge.decide import Pass
+from oncekey.edge.gate import DECIDE, gate
+from oncekey.edge.hooks import WEBHOOKS, Hooks
+from oncekey.edge.known import Known
+from oncekey.edge.policy import EdgeRoute, Table
+from oncekey.edge.proxy import Proxy
+from oncekey.edge.reading import Reading
+from oncekey.edge.recovery import OPERATIONS, Recovery
+from oncekey.edge.target import path_of
+from oncekey.integrations.asgi import App, Receive, Scope, Send, respond
+from oncekey.wire.body import Body
+from oncekey.wire.problem import Response, problem
+from oncekey.wire.replies import ok
+
+DOCUMENT = "/edge/openapi.json"
+_READS = frozenset({"GET", "HEAD"})
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Everything a configuration makes of the edge. Replaced as a whole when that changes."""
+
+    table: Table
+    proxy: Proxy
+    recovery: Recovery
+    hooks: Hooks | None
+    document: bytes
+    body_timeout: float = 30.0
+    decides: bool = True
+    paths: dict[tuple[bytes, bytes], tuple[EdgeRoute, str]] = field(default_factory=dict)
+    """Routes by method and path as they were last asked for; bounded by whoever puts them in."""
+
+
+class EdgeApp:
+    """`app` is asked for whatever is not the edge's."""
+
+    def __init__(self, edge: Edge, app: App) -> None:
+        self.edge = edge
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        # Held for the whole request: another configuration may come meanwhile.
+        edge = self.edge
+        asked = asked_of(scope)
+        answer = await self._own(edge, asked, receive)
+        if answer is not None:
+            await send_answer(send, answer)
+            return
+        route = edge.table.find(asked.method, asked.path)
+        if route is None:
+            await self._app(scope, receive, send)
+        elif path_of(asked.target) is None:
+            # Whoever is behind may read it as another path than we do.
+            await respond(send, problem("not-found"))
+        elif route.source and edge.hooks is not None:
+            reading = Reading(receive, edge.body_timeout)
+            await respond(send, await edge.hooks.receive_at(route, asked, reading))
+        else:
+            await self._serve(edge, asked, route, receive, send)
+
+    async def _own(self, edge: Edge, asked: Asked, receive: Receive) -> Response | Answer | None:
+        """The answer of the edge itself, when the path is one of its own."""
+        path, method = asked.path, asked.method
+        if edge.decides and path.startswith(DECIDE) and path[len(DECIDE) :][:1] in {"", "/"}:
+            return await decided(edge, asked)
+        if edge.hooks is not None and path.startswith(WEBHOOKS):
+            return await edge.hooks.receive(asked, Reading(receive, edge.body_timeout))
+        if method not in _READS:
+            return None
+        if path == DOCUMENT:
+            return ok(edge.document)
+        if path.startswith(OPERATIONS):
+            known = await edge.proxy.identify(asked)
+            if isinstance(known, Response):
+                return known
+            return await edge.recovery.by_operation(path, known)
+        routes = edge.recovery.routes_of(path)
+        if not routes:
+            return None
+        anonymous = all(route.anonymous for route in routes)
+        known = await edge.proxy.identify(asked, anonymous=anonymous)
+        if isinstance(known, Response):
+            return known
+        return await edge.recovery.by_key(path, routes, known)
+
+    async def _serve(
+        self, edge: Edge, asked: Asked, route: EdgeRoute, receive: Receive, send: Send
+    ) -> None:
+        admitted = await edge.proxy.admit(asked, route)
+        if isinstance(admitted, Response):
+            await respond(send, admitted)
+            return
+        reading = Reading(receive, edge.body_timeout)
+        body: bytes | Body | AsyncIterator[bytes] | Response
+        if isinstance(admitted.verdict, Pass):
+            body = await reading.stream()
+        else:
+            body = await reading.whole(route.rule.max_request_body, admitted.lines.content_type)
+        if isinstance(body, Response):
+            await respond(send, body)
+            return
+        try:
+            await send_answer(send, await edge.proxy.forward(asked, admitted, body))
+        finally:
+            if isinstance(body, Body):
+                body.close()
+
+
+async def decided(edge: Edge, asked: Asked) -> Response:
+    """The answer to a gateway."""
+    known: Known | Response | None
+    known = edge.proxy.identities.recall(asked.headers, asked.peer)
+    if known is None:
+        known = await edge.proxy.identify(asked, anonymous=True)
+    return gate(edge.table, known, asked)
+
+
+def asked_of(scope: Scope) -> Asked:
+    client = scope.get("client")
+    return Asked(
+        scope["method"],
+        scope["path"],
+        scope.get("raw_path") or quote(scope["path"]).encode(),
+        scope.get("query_string", b""),
+        list(scope["headers"]),
+        client[0] if client else "",
+        scope.get("scheme", "http"),
+    )
+
+
+async def send_answer(send: Send, answer: Answer | Response) -> None:
+    status, headers, body, *more = answer
+    await send({"type": "http.response.start", "status": status, "headers": list(headers)})
+    rest = more[0] if more else None
+    if rest is None:
+        await send({"type": "http.response.body", "body": body})
+        return
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    async with aclosing(rest):
+        async for chunk in rest:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})

@@ -1,0 +1,124 @@
+"""Headers on their way through: what belongs to one connection, to the edge or to the service
+behind stays on its side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from oncekey.core.model import Headers
+from oncekey.edge.asked import Asked, Pairs
+from oncekey.edge.rewrite import IDENTITY_HEADERS, PROJECT, SUBJECT, TENANT
+
+_HOP_BY_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+# Framing and host are written anew for each connection; forwarding is told by whoever forwards.
+_REQUEST_ONLY = frozenset(
+    {
+        b"content-length",
+        b"expect",
+        b"forwarded",
+        b"host",
+        b"idempotency-key",
+        b"x-forwarded-for",
+        b"x-forwarded-host",
+        b"x-forwarded-proto",
+    }
+)
+_STAYS_HERE = _HOP_BY_HOP | _REQUEST_ONLY | IDENTITY_HEADERS
+# Ours to tell, or nobody's business: which software and which hosts there are behind.
+_STAYS_BEHIND = frozenset(
+    {
+        b"date",
+        b"idempotency-expires",
+        b"idempotency-stored",
+        b"idempotent-replayed",
+        b"original-request-id",
+        b"server",
+        b"via",
+        b"x-operation-id",
+        b"x-powered-by",
+        b"x-restate-id",
+    }
+)
+# A caller's API key is for the edge alone; tokens may mean something to the service behind.
+_OUR_KEY = re.compile(rb"(?:bearer\s+)?oka?_", re.IGNORECASE).match
+
+
+def to_upstream(asked: Asked, namespace: str, key: str | None, *, trusted: bool = False) -> Pairs:
+    """The lines of a request for the service behind. What a `trusted` gateway tells of those
+    before it is handed on."""
+    dropped = _STAYS_HERE
+    cleaned: Pairs = []
+    host = b""
+    for name, value in asked.headers:
+        if name not in dropped:
+            if name in {b"authorization", b"x-api-key"} and _OUR_KEY(value):
+                continue
+            cleaned.append((name, value))
+        elif name == b"host":
+            host = value
+        elif name == b"connection" and value.lower() not in {b"keep-alive", b"close"}:
+            # It may name others that are for this connection only, also ones that came before.
+            named = _listed(value)
+            dropped = dropped | named
+            cleaned = [pair for pair in cleaned if pair[0] not in named]
+    if key is not None:
+        cleaned.append((b"idempotency-key", key.encode("ascii")))
+    cleaned += lines_of_identity(namespace)
+    cleaned += _forwarded(asked, host) if trusted else (
+        (b"x-forwarded-for", asked.peer.encode()),
+        (b"x-forwarded-host", host),
+        (b"x-forwarded-proto", asked.scheme.encode()),
+    )
+    return cleaned
+
+
+@lru_cache(maxsize=4096)
+def lines_of_identity(namespace: str) -> Headers:
+    """Who calls, as the service behind is told. The subject is percent-encoded as in keys."""
+    tenant, project, subject = namespace.removeprefix("t-").split(":", 2)
+    return (
+        (TENANT, tenant.encode("ascii")),
+        (PROJECT, project.encode("ascii")),
+        (SUBJECT, subject.encode("ascii")),
+    )
+
+
+def from_upstream(headers: Iterable[tuple[bytes, bytes]], origin: bytes) -> Pairs:
+    """The lines of an answer for the client. `origin` is where the service behind is."""
+    cleaned: Pairs = []
+    for name, value in headers:
+        if name in _STAYS_BEHIND:
+            continue
+        if name == b"location" and value.startswith(origin):
+            value = value[len(origin) :] or b"/"  # noqa: PLW2901
+        cleaned.append((name, value))
+    return cleaned
+
+
+def _forwarded(asked: Asked, host: bytes) -> Pairs:
+    """What a gateway says of those before it, with itself as the last of them."""
+    told = dict(asked.headers)
+    before = [value for name, value in asked.headers if name == b"x-forwarded-for"]
+    return [
+        (b"x-forwarded-for", b", ".join([*before, asked.peer.encode()])),
+        (b"x-forwarded-host", told.get(b"x-forwarded-host", host)),
+        (b"x-forwarded-proto", told.get(b"x-forwarded-proto", asked.scheme.encode())),
+    ]
+
+
+def _listed(value: bytes) -> frozenset[bytes]:
+    return frozenset(part.strip().lower() for part in value.split(b","))

@@ -1,0 +1,263 @@
+"""The short way through the server: a small request to a route with an upstream is answered without
+ASGI between. uvicorn's protocol does the rest, and everything that is not small or not the edge's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import aclosing
+from typing import Any, NamedTuple
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from oncekey.core.errors import UpstreamError
+from oncekey.core.model import make
+from oncekey.edge.app import Edge, EdgeApp, decided
+from oncekey.edge.asked import Answer, Asked
+from oncekey.edge.gate import DECIDE, gate
+from oncekey.edge.policy import EdgeRoute
+from oncekey.edge.proxy import Admitted
+from oncekey.edge.target import path_of
+from oncekey.wire.problem import Response, problem
+
+# What is larger goes the long way, where it is read piece by piece.
+LARGEST_BODY = 64 << 10
+_MOST_PATHS = 4096
+_DECIDE = DECIDE.encode()
+_TELLING = frozenset({b"content-length", b"expect", b"transfer-encoding", b"upgrade"})
+_BODILESS = frozenset({204, 304})
+_CHUNKED = b"transfer-encoding: chunked\r\n"
+_INTERNAL_ERROR = problem("internal-error")
+
+
+class Taken(NamedTuple):
+    """A request that goes the short way. Without a route it asks for a decision."""
+
+    edge: Edge
+    route: EdgeRoute | None
+    path: str
+    raw_path: bytes
+    query: bytes
+
+
+class _Event:
+    def set(self) -> None:
+        """Nobody waits for it here."""
+
+
+class _Cycle:
+    """What the protocol asks about an exchange that is under way."""
+
+    __slots__ = ("disconnected", "keep_alive", "response_complete")
+    message_event = _Event()
+
+    def __init__(self, keep_alive: bool) -> None:
+        self.keep_alive = keep_alive
+        self.disconnected = False
+        self.response_complete = False
+
+
+class EdgeProtocol(HttpToolsProtocol):
+    """Serves an app that has an `edge_app`; any other as uvicorn would."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._edge_app: EdgeApp | None = getattr(self.app, "edge_app", None)
+        self._taken: Taken | None = None
+        self._pieces: list[bytes] = []
+        self._short = True
+
+    # -- what the parser tells -----------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        self.url = b""
+        self.headers = []
+        self.expect_100_continue = False
+        self._taken = None
+        self._short = self._edge_app is not None
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        self.headers.append((name, value))
+        if name in _TELLING:
+            if name == b"expect":
+                self.expect_100_continue = value.lower() == b"100-continue"
+            if name != b"content-length" or len(value) > 5 or int(value) > LARGEST_BODY:
+                self._short = False
+
+    def on_headers_complete(self) -> None:
+        if self._short and (self.cycle is None or self.cycle.response_complete):
+            assert self._edge_app is not None
+            taken = self._taken = self._take(self._edge_app.edge)
+            if taken is not None:
+                self._pieces = []
+                parser = self.parser
+                keep = parser.should_keep_alive() and parser.get_http_version() != "1.0"
+                self.cycle = _Cycle(keep)  # type: ignore[assignment]
+                return
+        self._go_long()
+
+    def on_body(self, body: bytes) -> None:
+        if self._taken is None:
+            super().on_body(body)
+        else:
+            self._pieces.append(body)
+
+    def on_message_complete(self) -> None:
+        taken = self._taken
+        if taken is None:
+            super().on_message_complete()
+            return
+        pieces = self._pieces
+        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        client = self.client
+        asked = make(
+            Asked,
+            (
+                self.parser.get_method().decode("ascii"),
+                taken.path,
+                taken.raw_path,
+                taken.query,
+                self.headers,
+                client[0] if client else "",
+                self.scheme,
+            ),
+        )
+        self._answer(taken, asked, body, self.cycle)
+
+    # -- which way -----------------------------------------------------------------------
+
+    def _take(self, edge: Edge) -> Taken | None:
+        raw_path, _, query = self.url.partition(b"?")
+        if raw_path == _DECIDE and edge.decides:
+            return make(Taken, (edge, None, DECIDE, raw_path, query))
+        method = self.parser.get_method()
+        found = edge.paths.get((method, raw_path))
+        if found is None:
+            if raw_path[:1] != b"/" or b"#" in self.url or self.parser.should_upgrade():
+                return None
+            path = path_of(raw_path)
+            route = None if path is None else edge.table.find(method.decode("ascii"), path)
+            if path is None or route is None or not route.short:
+                return None
+            if len(edge.paths) >= _MOST_PATHS:
+                edge.paths.clear()
+            found = edge.paths[method, raw_path] = (route, path)
+        route, path = found
+        return make(Taken, (edge, route, path, raw_path, query))
+
+    def _go_long(self) -> None:
+        """As if the protocol had been uvicorn's own from the first line of this request."""
+        url, headers, expects = self.url, self.headers, self.expect_100_continue
+        super().on_message_begin()
+        self.url, self.expect_100_continue = url, expects
+        self.headers.extend(headers)
+        super().on_headers_complete()
+
+    # -- the answer ----------------------------------------------------------------------
+
+    def _answer(self, taken: Taken, asked: Asked, body: bytes, cycle: Any) -> None:
+        """At once where nothing has to be waited for."""
+        edge, route = taken.edge, taken.route
+        proxy = edge.proxy
+        known = proxy.identities.recall(asked.headers, asked.peer)
+        if known is None:
+            self._begin(self._identified(taken, asked, body), asked, cycle)
+            return
+        if route is None:
+            self._write(gate(edge.table, known, asked), asked, cycle)
+            return
+        admitted = proxy.admit_known(asked, route, known)
+        if isinstance(admitted, Admitted):
+            response = proxy.replay(asked, admitted, body)
+            if response is None:
+                self._begin(proxy.forward(asked, admitted, body), asked, cycle)
+                return
+        else:
+            response = admitted
+        self._write(response, asked, cycle)
+
+    async def _identified(self, taken: Taken, asked: Asked, body: bytes) -> Answer | Response:
+        edge, route = taken.edge, taken.route
+        if route is None:
+            return await decided(edge, asked)
+        admitted = await edge.proxy.admit(asked, route)
+        if isinstance(admitted, Admitted):
+            return await edge.proxy.forward(asked, admitted, body)
+        return admitted
+
+    def _begin(self, work: Awaitable[Any], asked: Asked, cycle: Any) -> None:
+        task: asyncio.Task[None] = self.loop.create_task(self._finish(work, asked, cycle))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _finish(self, work: Awaitable[Any], asked: Asked, cycle: Any) -> None:
+        try:
+            answer = await work
+        except Exception:
+            self.logger.exception("%s %s failed", asked.method, asked.path)
+            self._write(_INTERNAL_ERROR, asked, cycle)
+            return
+        rest = answer[3] if len(answer) > 3 else None
+        if rest is None:
+            self._write(answer, asked, cycle)
+        else:
+            await self._stream(answer, rest, asked, cycle)
+
+    def _write(self, answer: Response | Answer, asked: Asked, cycle: Any) -> None:
+        status, headers, body = answer[:3]
+        if asked.method == "HEAD" or status in _BODILESS:
+            body = b""
+        self.transport.write(self._head_of(status, headers, asked, cycle, len(answer[2])) + body)
+        self._complete(cycle)
+
+    def _head_of(
+        self, status: int, headers: Any, asked: Asked, cycle: Any, length: int | None
+    ) -> bytes:
+        """`length` is that of the body, None when it is not known: then it goes in chunks."""
+        lines = [STATUS_LINE[status]]
+        for name, value in self.server_state.default_headers:
+            lines += (name, b": ", value, b"\r\n")
+        framed = status in _BODILESS
+        for name, value in headers:
+            if name == b"content-length":
+                framed = True
+            lines += (name, b": ", value, b"\r\n")
+        if not framed:
+            lines.append(_CHUNKED if length is None else b"content-length: %d\r\n" % length)
+        if not cycle.keep_alive:
+            lines.append(b"connection: close\r\n")
+        lines.append(b"\r\n")
+        return b"".join(lines)
+
+    async def _stream(self, answer: Answer, rest: Any, asked: Asked, cycle: Any) -> None:
+        status, headers, body, _ = answer
+        chunked = not any(name == b"content-length" for name, _ in headers)
+        self.transport.write(self._head_of(status, headers, asked, cycle, None))
+        try:
+            async with aclosing(rest):
+                await self._write_on(body, chunked, cycle)
+                async for chunk in rest:
+                    await self._write_on(chunk, chunked, cycle)
+                    if cycle.disconnected:
+                        return
+        except UpstreamError:
+            # Half an answer must not look like a whole one.
+            self.transport.close()
+            return
+        if chunked:
+            self.transport.write(b"0\r\n\r\n")
+        self._complete(cycle)
+
+    async def _write_on(self, chunk: bytes, chunked: bool, cycle: Any) -> None:
+        if not chunk or cycle.disconnected:
+            return
+        self.transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk) if chunked else chunk)
+        if self.flow.write_paused:
+            await self.flow.drain()
+
+    def _complete(self, cycle: Any) -> None:
+        cycle.response_complete = True
+        if not cycle.keep_alive:
+            self.transport.close()
+        self.on_response_complete()

@@ -1,0 +1,217 @@
+"""Walk 3: identity → policy → rewrite → ledger → upstream → conclude → answer.
+
+Whoever serves asks in two steps: `admit` needs only the head of a request, `forward` its body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable
+from typing import NamedTuple
+
+from oncekey.core.claim import Claim
+from oncekey.core.decision import Proceed, Replay
+from oncekey.core.errors import (
+    LedgerClosed,
+    OnceKeyError,
+    StoreError,
+    UpstreamError,
+    UpstreamUncertain,
+    UpstreamUnreachable,
+)
+from oncekey.core.ledger import Ledger
+from oncekey.core.model import Headers, Ref, make
+from oncekey.core.scope import Scope
+from oncekey.edge.asked import Answer, Asked
+from oncekey.edge.cleaning import from_upstream, to_upstream
+from oncekey.edge.concluding import Concluding
+from oncekey.edge.decide import Pass, Protect, Refuse, decide
+from oncekey.edge.identity import Identities, Known
+from oncekey.edge.policy import EdgeRoute, Table, place_of
+from oncekey.edge.sending import Gathers, Listening
+from oncekey.wire.answer import way_of
+from oncekey.wire.body import Body
+from oncekey.wire.exchange import Request, operation_of, response_of
+from oncekey.wire.headers import Lines, lines_of
+from oncekey.wire.identity import Identity
+from oncekey.wire.memo import LONGEST_BODY, Memo, Remembered
+from oncekey.wire.problem import Response, problem, problem_of
+
+Whole = bytes | Body
+ANONYMOUS = Known(Identity(), "t-default:_tenant:client:anonymous")
+
+
+class Admitted(NamedTuple):
+    """A request that is let in, and how."""
+
+    route: EdgeRoute
+    verdict: Pass | Protect
+    known: Known
+    lines: Lines
+
+
+class Proxy:
+    def __init__(self, table: Table, identities: Identities, ledger: Ledger) -> None:
+        self.table = table
+        self.identities = identities
+        self._ledger = ledger
+        self._memo = Memo()
+
+    # -- the head of a request -----------------------------------------------------------
+
+    async def admit(self, asked: Asked, route: EdgeRoute) -> Admitted | Response:
+        """Let it in, or the answer that refuses it. Nothing is run and nothing is read on."""
+        known = self.identities.recall(asked.headers, asked.peer)
+        if known is None:
+            found = await self.identify(asked, anonymous=route.anonymous)
+            if isinstance(found, Response):
+                return found
+            known = found
+        return self.admit_known(asked, route, known)
+
+    def admit_known(self, asked: Asked, route: EdgeRoute, known: Known) -> Admitted | Response:
+        if (known.role == "admin") != (route.level == "platform"):
+            return problem("unauthorized")
+        lines = lines_of(asked.headers)
+        verdict = decide(route, known.identity, lines.keys)
+        if isinstance(verdict, Refuse):
+            self._ledger.observe("key-refused", place_of(route, asked.method))
+            return verdict.response
+        if isinstance(verdict, Pass) and route.keyed and asked.method in route.rule.methods:
+            self._ledger.observe("key-missing", place_of(route, asked.method))
+        return make(Admitted, (route, verdict, known, lines))
+
+    async def identify(self, asked: Asked, *, anonymous: bool = False) -> Known | Response:
+        try:
+            known = await self.identities.identify(asked.headers, asked.peer)
+        except OnceKeyError as error:
+            return problem_of(error)
+        if known is not None:
+            return known
+        return ANONYMOUS if anonymous else problem("unauthorized")
+
+    # -- its body, and its answer --------------------------------------------------------
+
+    async def forward(
+        self, asked: Asked, admitted: Admitted, body: Whole | AsyncIterable[bytes]
+    ) -> Answer:
+        verdict = admitted.verdict
+        if isinstance(verdict, Pass):
+            return await self._pass(asked, admitted, body)
+        assert isinstance(body, bytes | Body)
+        return await self._protect(asked, admitted, verdict, body)
+
+    def replay(self, asked: Asked, admitted: Admitted, body: bytes) -> Response | None:
+        """The answer to a request that was answered before, to the byte, without waiting."""
+        verdict = admitted.verdict
+        if isinstance(verdict, Pass):
+            return None
+        key = self._asked(asked, admitted, verdict, body)
+        known = self._memo.get(key)
+        if known is not None and self._ledger.remembers(known.digest, known.record):
+            response: Response = known.response
+            return response
+        return None
+
+    async def _pass(
+        self, asked: Asked, admitted: Admitted, body: Whole | AsyncIterable[bytes]
+    ) -> Answer:
+        try:
+            return await self._ask(asked, admitted, None, body, lambda *_: 0)
+        except UpstreamError as error:
+            return Answer(*problem_of(error))
+
+    async def _protect(
+        self, asked: Asked, admitted: Admitted, verdict: Protect, body: Whole
+    ) -> Answer:
+        if isinstance(body, bytes):
+            known = self.replay(asked, admitted, body)
+            if known is not None:
+                return Answer(*known)
+        route, rule = admitted.route, admitted.route.rule
+        lines = admitted.lines
+        request = Request(asked.method, asked.raw_path, asked.query, lines.content_type, body)
+        scope = make(Scope, (verdict.namespace, place_of(route, asked.method)))
+        operation = operation_of(request, verdict.raw, rule, scope, lines.request_id)
+        try:
+            decision = await self._ledger.abegin(operation, wait=rule.wait, recover=rule.recover)
+        except (StoreError, LedgerClosed) as error:
+            if rule.fail_open and isinstance(error, StoreError):
+                self._ledger.observe("unprotected", scope.endpoint)
+                return await self._pass(asked, admitted, body)
+            return Answer(*problem_of(error))
+        if isinstance(decision, Proceed):
+            return await self._run(asked, admitted, verdict, body, decision.claim)
+        if isinstance(decision, Replay) and isinstance(body, bytes) and len(body) <= LONGEST_BODY:
+            return Answer(*self._remember(asked, admitted, verdict, body, operation.ref, decision))
+        return Answer(*response_of(decision))
+
+    async def _run(
+        self, asked: Asked, admitted: Admitted, verdict: Protect, body: Whole, claim: Claim
+    ) -> Answer:
+        """The claim is ours: ask the service behind, keep its answer, then let it out."""
+        rule = admitted.route.rule
+
+        def gathers(_: int, headers: Headers) -> int:
+            return 0 if way_of(headers, rule) in {"stream", "tee"} else rule.max_stored_body
+
+        concluding = Concluding(self._ledger, admitted.route, claim)
+        try:
+            answer = await self._ask(asked, admitted, verdict.key, body, gathers)
+        except UpstreamUnreachable:
+            return await concluding.unreachable()
+        except UpstreamUncertain as error:
+            return await concluding.uncertain(error)
+        except BaseException:
+            # Cut off in the middle: nobody knows how far it came, so it ends as a crash would.
+            claim.abandon()
+            raise
+        return await concluding.answered(answer)
+
+    async def _ask(
+        self,
+        asked: Asked,
+        admitted: Admitted,
+        key: str | None,
+        body: Whole | AsyncIterable[bytes],
+        gathers: Gathers,
+    ) -> Answer:
+        upstream = admitted.route.upstream
+        trusted = self.identities.trusts(asked.peer)
+        lines = to_upstream(asked, admitted.verdict.namespace, key, trusted=trusted)
+        listening = Listening(gathers)
+        content = body.chunks() if isinstance(body, Body) else body
+        length = body.size if isinstance(body, Body) else None
+        listening.ask = upstream.ask(
+            asked.method.encode(), asked.target, lines, content, listening, length=length
+        )
+        status, headers, beginning, rest = await listening.answer()
+        return Answer(status, from_upstream(headers, upstream.origin), beginning, rest)
+
+    # -- requests that were answered before ----------------------------------------------
+
+    def _asked(self, asked: Asked, admitted: Admitted, verdict: Protect, body: bytes) -> object:
+        return (
+            verdict.key,
+            admitted.route.path,
+            asked.method,
+            asked.raw_path,
+            asked.query,
+            admitted.lines.content_type,
+            body,
+        )
+
+    def _remember(
+        self,
+        asked: Asked,
+        admitted: Admitted,
+        verdict: Protect,
+        body: bytes,
+        ref: Ref,
+        replay: Replay,
+    ) -> Response:
+        request = self._asked(asked, admitted, verdict, body)
+        known = self._memo.get(request)
+        if known is None or known.record is not replay.record:
+            known = Remembered(ref.digest, replay.record, response_of(replay))
+            self._memo.put(request, known)
+        return known.response

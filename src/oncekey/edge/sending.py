@@ -1,0 +1,117 @@
+"""An answer of the service behind: gathered while it may be kept, handed on as it comes where not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from oncekey.core.errors import UpstreamError
+from oncekey.core.model import Headers
+from oncekey.edge.asked import Answer
+
+Gathers = Callable[[int, Headers], int]
+"""How many bytes of an answer are gathered before it is handed on, by its status and headers."""
+
+_HIGH_WATER = 256 << 10
+_LOW_WATER = 64 << 10
+
+
+class Listening:
+    """Told by an upstream of the answer to one request; awaited by whoever asked."""
+
+    __slots__ = ("_arrived", "_chunks", "_ended", "_error", "_gathers", "_head", "_paused", "_size",
+                 "_waiting", "ask")  # fmt: skip
+
+    def __init__(self, gathers: Gathers) -> None:
+        self._arrived: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._gathers = gathers
+        self._head: tuple[int, Headers] | None = None
+        self._chunks: deque[bytes] = deque()
+        self._size = 0
+        self._ended = False
+        self._paused = False
+        self._error: UpstreamError | None = None
+        self._waiting: asyncio.Future[None] | None = None
+        self.ask: Any = None
+
+    async def answer(self) -> Answer:
+        """Raises what the upstream failed with, when it failed before anything was handed on."""
+        try:
+            return await self._arrived
+        except BaseException:
+            if self.ask is not None:
+                self.ask.abort()
+            raise
+
+    # -- what the upstream tells ---------------------------------------------------------
+
+    def whole(self, status: int, headers: Headers, body: bytes) -> None:
+        if not self._arrived.done():
+            self._arrived.set_result(Answer(status, headers, body))
+
+    def began(self, status: int, headers: Headers) -> None:
+        self._head = (status, headers)
+        if self._gathers(status, headers) <= 0:
+            self._hand_on()
+
+    def chunk(self, data: bytes) -> None:
+        self._chunks.append(data)
+        self._size += len(data)
+        if not self._arrived.done():
+            assert self._head is not None
+            if self._size > self._gathers(*self._head):
+                self._hand_on()
+        elif self._size > _HIGH_WATER and not self._paused and self.ask is not None:
+            self._paused = True
+            self.ask.pause()
+        self._wake()
+
+    def ended(self) -> None:
+        self._ended = True
+        if not self._arrived.done():
+            assert self._head is not None
+            self._arrived.set_result(Answer(*self._head, b"".join(self._chunks)))
+        self._wake()
+
+    def failed(self, error: UpstreamError) -> None:
+        self._error = error
+        if not self._arrived.done():
+            self._arrived.set_exception(error)
+        self._wake()
+
+    # -- the rest of an answer that is handed on -----------------------------------------
+
+    def _hand_on(self) -> None:
+        assert self._head is not None
+        body = b"".join(self._chunks)
+        self._chunks.clear()
+        self._size = 0
+        if not self._arrived.done():
+            self._arrived.set_result(Answer(*self._head, body, self._rest()))
+
+    async def _rest(self) -> AsyncIterator[bytes]:
+        try:
+            while True:
+                while self._chunks:
+                    chunk = self._chunks.popleft()
+                    self._size -= len(chunk)
+                    if self._paused and self._size < _LOW_WATER:
+                        self._paused = False
+                        self.ask.resume()
+                    yield chunk
+                if self._error is not None:
+                    raise self._error
+                if self._ended:
+                    return
+                self._waiting = asyncio.get_running_loop().create_future()
+                await self._waiting
+        finally:
+            if not self._ended and self._error is None:
+                self.ask.abort()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
