@@ -11,7 +11,7 @@ import msgspec
 
 from oncekey.api.endpoint import Endpoint
 from oncekey.api.schemas import SCHEMAS
-from oncekey.wire.openapi import PROBLEM, header, key_parameter, problem_response
+from oncekey.wire.openapi import PROBLEM, by_status, header, key_parameter, problem_response
 from oncekey.wire.problem import codes
 from oncekey.wire.rule import Rule
 
@@ -121,10 +121,7 @@ def _responses_of(endpoint: Endpoint) -> Part:
         if endpoint.policy != "PROHIBITED":
             mark = header("`true` when this is the answer to an earlier request")
             responses[str(status)]["headers"] = {"Idempotent-Replayed": mark}
-    by_status: dict[int, list[str]] = {}
-    for code in problems_of(endpoint):
-        by_status.setdefault(codes()[code][0], []).append(code)
-    for status, types in sorted(by_status.items()):
+    for status, types in by_status(problems_of(endpoint)).items():
         responses[str(status)] = problem_response(
             status, types, {"$ref": _REF.format(name="Problem")}
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from oncekey.core.key import MAX_KEY_LENGTH
@@ -26,8 +27,10 @@ PROBLEM: dict[str, Any] = {
 
 def operation_parts(rule: Rule, success: str) -> dict[str, Any]:
     """Parameters and responses; `success` is the status under which replays are described."""
+    if rule.key == "ignored":
+        return {"responses": {}}
     responses: dict[str, Any] = {success: {"headers": replay_headers()}}
-    for status, types in _problems_of(rule).items():
+    for status, types in by_status(codes_of(rule)).items():
         responses[str(status)] = problem_response(status, types)
     parts: dict[str, Any] = {"responses": responses}
     if rule.key != "prohibited":
@@ -69,13 +72,19 @@ def header(description: str, form: str = "") -> dict[str, Any]:
     return {"description": description, "schema": schema}
 
 
-def _problems_of(rule: Rule) -> dict[int, list[str]]:
-    """The problems this route can answer with, by status."""
-    found: dict[int, list[str]] = {}
-    for code, (status, _) in ledger_codes().items():
-        if code not in _unused(rule):
-            found.setdefault(status, []).append(code)
-    return found
+def codes_of(rule: Rule) -> list[str]:
+    """The problems the ledger can answer with on a route of this rule."""
+    unused = _unused(rule)
+    return [code for code in ledger_codes() if code not in unused]
+
+
+def by_status(found: Iterable[str]) -> dict[int, list[str]]:
+    """Codes of problems by their status, each in the order of the table."""
+    wanted, known = set(found), codes()
+    ordered: dict[int, list[str]] = {}
+    for code in sorted(wanted, key=list(known).index):
+        ordered.setdefault(known[code][0], []).append(code)
+    return dict(sorted(ordered.items()))
 
 
 def _unused(rule: Rule) -> set[str]:
@@ -99,6 +108,6 @@ def problem_response(
         "description": listed,
         "content": {"application/problem+json": {"schema": schema}},
     }
-    if status in {409, 503}:
+    if status in {409, 502, 503}:
         response["headers"] = {"Retry-After": header("Seconds to wait before trying again")}
     return response
