@@ -45,10 +45,12 @@ class Caller(NamedTuple):
         return namespace_of(self.tenant, self.project, self.subject)
 
 
-class _Believed(NamedTuple):
+class Believed(NamedTuple):
     key: ApiKey
     until: int
     """By the steady clock."""
+    revocations: int
+    """How many there were when the store was asked: after another one, it must be asked again."""
 
 
 class Callers:
@@ -67,8 +69,8 @@ class Callers:
         self._cache_size = cache_size
         self._randbytes = randbytes
         self._randbits = randbits
-        self._believed: OrderedDict[bytes, _Believed] = OrderedDict()
-        self._revocations = 0
+        self._believed: OrderedDict[bytes, Believed] = OrderedDict()
+        self.revocations = 0
 
     async def identify(self, secret: str) -> Caller | None:
         """None for a secret that is unknown, expired, revoked or an admin's: nobody is told
@@ -78,6 +80,16 @@ class Callers:
     async def identify_admin(self, secret: str) -> Caller | None:
         """The same for admins, whose keys are good for nothing else."""
         return await self._identify(secret, "admin")
+
+    async def believe(self, secret: str, role: Role = "caller") -> Believed | None:
+        """The key of that secret, for those who remember it themselves; None as for `identify`."""
+        digest = digest_of(secret, role)
+        if digest is None:
+            return None
+        believed = self._recall(digest) or await self._ledger.arun(self._find(digest))
+        if believed is None or believed.key.role != role:
+            return None
+        return believed if believed.key.is_good(self._clock.now()) else None
 
     async def create(
         self,
@@ -112,7 +124,7 @@ class Callers:
     async def revoke(self, id: str) -> ApiKey | None:  # noqa: A002 - the word of the command
         """The key as it is from now on; None when there is none of that id."""
         key = await self._ledger.arun(_revoke(RevokeApiKey(id, self._clock.now())))
-        self._revocations += 1
+        self.revocations += 1
         for digest, believed in list(self._believed.items()):
             if believed.key.id == id:
                 del self._believed[digest]
@@ -121,12 +133,10 @@ class Callers:
     # -- the steps behind the verbs ------------------------------------------------------
 
     async def _identify(self, secret: str, role: Role) -> Caller | None:
-        digest = digest_of(secret, role)
-        if digest is None:
+        believed = await self.believe(secret, role)
+        if believed is None:
             return None
-        key = self._recall(digest) or await self._ledger.arun(self._find(digest))
-        if key is None or key.role != role or not key.is_good(self._clock.now()):
-            return None
+        key = believed.key
         return Caller(key.tenant, key.project, key.subject, key.id, role)
 
     def _new(
@@ -144,23 +154,26 @@ class Callers:
         named = subject or f"service:{number}"
         return ApiKey(number, tenant, project, named, label, now, expires_at, role=role)
 
-    def _recall(self, digest: bytes) -> ApiKey | None:
+    def _recall(self, digest: bytes) -> Believed | None:
         believed = self._believed.get(digest)
         if believed is None or believed.until <= self._clock.steady():
             return None
-        return believed.key
+        return believed
 
-    def _find(self, digest: bytes) -> Steps[ApiKey | None]:
+    def _find(self, digest: bytes) -> Steps[Believed | None]:
         """Only keys that exist are remembered: nobody fills the cache with what he makes up."""
-        asked_at, revocations = self._clock.steady(), self._revocations
+        asked_at, revocations = self._clock.steady(), self.revocations
         key: ApiKey | None = yield FindApiKey(digest)
+        if key is None:
+            return None
+        believed = Believed(key, asked_at + self._cache_milliseconds, revocations)
         # An answer that was under way while a key was revoked may be older than that.
-        if key is not None and revocations == self._revocations:
-            self._believed[digest] = _Believed(key, asked_at + self._cache_milliseconds)
+        if revocations == self.revocations:
+            self._believed[digest] = believed
             self._believed.move_to_end(digest)
             while len(self._believed) > self._cache_size:
                 self._believed.popitem(last=False)
-        return key
+        return believed
 
 
 def _text_of(random: bytes) -> str:

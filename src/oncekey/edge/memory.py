@@ -1,0 +1,61 @@
+"""Credentials that were verified, by a digest of the lines that carried them. Bounded; exact about
+expiry; what is forgotten does not come back."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from hashlib import sha256
+from typing import NamedTuple
+
+from oncekey.core.clock import Clock
+from oncekey.edge.known import Known, Source, Verified
+
+
+class _Entry(NamedTuple):
+    known: Known
+    until: int
+    expires_at: float | None
+    generation: int
+    source: Source
+
+
+class Memory:
+    def __init__(self, clock: Clock, size: int) -> None:
+        self._now, self._steady = clock.now, clock.steady
+        self._size = size
+        self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
+        self.epoch = 0
+        """Read before a credential is verified, and given to `put`."""
+
+    def recall(self, lines: bytes) -> Known | None:
+        digest = sha256(lines).digest()
+        entry = self._entries.get(digest)
+        if entry is None:
+            return None
+        known, until, expires_at, generation, source = entry
+        if (
+            self._steady() >= until
+            or generation != source.generation
+            or (expires_at is not None and self._now() >= expires_at)
+        ):
+            # Dropped, not skipped: it must not come back when the clock steps back.
+            del self._entries[digest]
+            return None
+        self._entries.move_to_end(digest)
+        return known
+
+    def put(self, lines: bytes, verified: Verified, source: Source, epoch: int) -> None:
+        if epoch != self.epoch or not self._size:
+            return
+        digest = sha256(lines).digest()
+        self._entries[digest] = _Entry(*verified, source)
+        self._entries.move_to_end(digest)
+        while len(self._entries) > self._size:
+            self._entries.popitem(last=False)
+
+    def forget(self) -> None:
+        self.epoch += 1
+        self._entries.clear()
+
+    def __len__(self) -> int:
+        return len(self._entries)
