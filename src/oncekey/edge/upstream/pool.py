@@ -1,0 +1,307 @@
+"""An upstream: a few connections, kept warm, and those who wait for one.
+
+`ask` makes no task and no future when a connection is idle and the body is at hand; one timer looks
+at all deadlines. An ask that was never written is Unreachable, any other failure is Uncertain."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from oncekey.core.errors import UpstreamUncertain, UpstreamUnreachable
+from oncekey.edge.upstream.address import address_of
+from oncekey.edge.upstream.answer import Answer, Gathering
+from oncekey.edge.upstream.ask import Ask, Body, Listener
+from oncekey.edge.upstream.connection import Connection
+from oncekey.edge.upstream.framing import Heads
+from oncekey.edge.upstream.pouring import Pouring
+from oncekey.edge.upstream.request import RequestWriter, framing_of
+
+SWEEP = 0.1
+# Beyond it, a body is not copied to stand right behind its head.
+_JOINED = 64 << 10
+
+
+class Load(NamedTuple):
+    busy: int
+    idle: int
+    connecting: int
+    waiting: int
+
+
+class Upstream:
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout: float = 30.0,
+        connect_timeout: float = 5.0,
+        max_connections: int = 256,
+        max_waiting: int = 4096,
+        idle: float = 1.5,
+        max_head: int = 64 << 10,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.address = address_of(url)
+        self.heads = Heads()
+        self.max_head = max_head
+        self._writer = RequestWriter(self.address)
+        self._tls = (tls or ssl.create_default_context()) if self.address.tls else None
+        self._timeout = timeout
+        self._connect_timeout = connect_timeout
+        self._max_connections = max_connections
+        self._max_waiting = max_waiting
+        self._idle_limit = idle
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._idle: list[Connection] = []
+        self._live: set[Connection] = set()
+        self._waiting: deque[Ask] = deque()
+        self._pouring: set[Ask] = set()
+        self._connecting: set[asyncio.Task[None]] = set()
+        self._closed = False
+        self._drained: asyncio.Event | None = None
+
+    @property
+    def load(self) -> Load:
+        idle = len(self._idle)
+        return Load(len(self._live) - idle, idle, len(self._connecting), len(self._waiting))
+
+    def ask(
+        self,
+        method: bytes,
+        target: bytes,
+        headers: Sequence[tuple[bytes, bytes]],
+        body: Body,
+        listener: Listener,
+        *,
+        timeout: float | None = None,
+        length: int | None = None,
+    ) -> Ask:
+        """`length`: of a body that comes in pieces, when it is known. Raises InvalidInput."""
+        loop = self._loop or self._begin()
+        head = self._writer.head(method, target, headers)
+        ask = Ask(
+            listener,
+            loop,
+            loop.time(),
+            self._timeout if timeout is None else timeout,
+            bodiless=method == b"HEAD",
+        )
+        if isinstance(body, bytes):
+            size = len(body)
+            head += framing_of(method, size)
+            if size <= _JOINED:
+                ask.payload = head + body
+            else:
+                ask.payload, ask.large = head, body
+            self._place(ask)
+        else:
+            pouring = Pouring(ask, head + framing_of(method, length), body, length)
+            ask.pouring = pouring
+            self._pouring.add(ask)
+            pouring.start(self._place).add_done_callback(lambda _: self._poured(ask))
+        return ask
+
+    async def send(
+        self,
+        method: bytes,
+        target: bytes,
+        headers: Sequence[tuple[bytes, bytes]],
+        body: Body = b"",
+        *,
+        most: int | None = None,
+        timeout: float | None = None,
+        length: int | None = None,
+    ) -> Answer:
+        """The answer, whole when its body has at most `most` bytes. Raises UpstreamError."""
+        gathering = Gathering(asyncio.get_running_loop(), most)
+        ask = self.ask(method, target, headers, body, gathering, timeout=timeout, length=length)
+        gathering.ask = ask
+        try:
+            return await gathering.answer
+        except asyncio.CancelledError:
+            ask.abandon()
+            raise
+
+    async def close(self, grace: float = 0.0) -> None:
+        """New asks are refused; those under way have `grace` seconds to end."""
+        self._closed = True
+        for connection in list(self._idle):
+            connection.close()
+        if grace > 0 and self._busy():
+            self._drained = asyncio.Event()
+            try:
+                async with asyncio.timeout(grace):
+                    await self._drained.wait()
+            except TimeoutError:
+                pass
+        self._cut()
+        tasks = [*self._connecting]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # What connections tell.
+
+    def rest(self, connection: Connection) -> None:
+        """It is free: for whoever waits longest, or until it is wanted."""
+        while self._waiting:
+            ask = self._waiting.popleft()
+            if not ask.over:
+                connection.carry(ask)
+                return
+        if self._closed:
+            connection.close()
+            self._note_drained()
+            return
+        assert self._loop is not None
+        connection.rested = self._loop.time()
+        self._idle.append(connection)
+
+    def leave(self, connection: Connection) -> None:
+        """It is of no more use."""
+        self._live.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
+        if self._waiting:
+            self._reach()
+        self._note_drained()
+
+    # Placing asks.
+
+    def _begin(self) -> asyncio.AbstractEventLoop:
+        self._loop = asyncio.get_running_loop()
+        return self._loop
+
+    def _place(self, ask: Ask) -> None:
+        if self._closed:
+            self._refuse(ask, "it is being closed")
+            return
+        idle = self._idle
+        while idle:
+            connection = idle.pop()
+            if connection.fresh(ask.since):
+                connection.carry(ask)
+                return
+            connection.close()
+        if len(self._waiting) >= self._max_waiting:
+            self._refuse(ask, f"too many waiting: {self._max_waiting} already wait for it")
+            return
+        self._waiting.append(ask)
+        self._reach()
+
+    def _refuse(self, ask: Ask, why: str) -> None:
+        # Later, so that nobody hears of an ask that is not yet in their hands.
+        ask.loop.call_soon(ask.fail, self._unreachable(why))
+
+    def _unreachable(self, why: object) -> UpstreamUnreachable:
+        return UpstreamUnreachable(f"the upstream {self.address} was not asked: {why}")
+
+    def _poured(self, ask: Ask) -> None:
+        self._pouring.discard(ask)
+        self._note_drained()
+
+    # Connecting.
+
+    def _reach(self) -> None:
+        """Open connections for those who wait, as far as there may be more."""
+        assert self._loop is not None
+        while len(self._connecting) < len(self._waiting) and (
+            len(self._live) + len(self._connecting) < self._max_connections
+        ):
+            task = self._loop.create_task(self._connect())
+            self._connecting.add(task)
+        self._watch()
+
+    async def _connect(self) -> None:
+        assert self._loop is not None
+        since = self._loop.time()
+        task = asyncio.current_task()
+        assert task is not None
+        try:
+            async with asyncio.timeout(self._connect_timeout):
+                connection = await self._open(self._loop)
+        except TimeoutError:
+            self._connecting.discard(task)
+            self._missed(since, f"no connection within {self._connect_timeout:g} s")
+            return
+        except (OSError, ValueError) as error:
+            self._connecting.discard(task)
+            self._missed(since, error)
+            return
+        self._connecting.discard(task)
+        if connection.closed:
+            self._missed(since, "it closed the connection at once")
+            return
+        self._live.add(connection)
+        self.rest(connection)
+
+    async def _open(self, loop: asyncio.AbstractEventLoop) -> Connection:
+        def make() -> Connection:
+            return Connection(self, self._idle_limit)
+
+        address = self.address
+        if address.socket:
+            return (await loop.create_unix_connection(make, address.socket))[1]
+        return (await loop.create_connection(make, address.host, address.port, ssl=self._tls))[1]
+
+    def _missed(self, since: float, why: object) -> None:
+        """No connection. Who waited for all of that time hears of it, unless others work still."""
+        if self._live:
+            return
+        while self._waiting and (self._waiting[0].since <= since or self._waiting[0].over):
+            self._waiting.popleft().fail(self._unreachable(why))
+        self._reach()
+        self._note_drained()
+
+    # Time.
+
+    def _watch(self) -> None:
+        if self._timer is None and self._loop is not None:
+            self._timer = self._loop.call_later(SWEEP, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self.sweep()
+        if self._live or self._waiting or self._connecting or self._pouring:
+            self._watch()
+
+    def sweep(self) -> None:
+        """End what is late, and connections that rested for too long."""
+        assert self._loop is not None
+        now = self._loop.time()
+        for connection in list(self._live):
+            connection.expire(now)
+        late = [ask for ask in self._waiting if ask.deadline < now or ask.over]
+        for ask in late:
+            self._waiting.remove(ask)
+            ask.fail(self._unreachable(f"no connection was free within {ask.timeout:g} s"))
+        for ask in list(self._pouring):
+            if ask.deadline < now and ask.pouring is not None and ask.pouring.waits:
+                ask.fail(self._unreachable(f"its body did not begin within {ask.timeout:g} s"))
+        if self._waiting:
+            self._reach()
+
+    # Closing.
+
+    def _busy(self) -> bool:
+        return bool(self._waiting or self._pouring or len(self._live) > len(self._idle))
+
+    def _note_drained(self) -> None:
+        if self._drained is not None and not self._busy():
+            self._drained.set()
+
+    def _cut(self) -> None:
+        """End what is still under way."""
+        for ask in [*self._waiting, *[each for each in self._pouring if each.connection is None]]:
+            ask.fail(self._unreachable("it is being closed"))
+        self._waiting.clear()
+        for connection in list(self._live):
+            connection.fail(UpstreamUncertain(f"the upstream {self.address} was cut off: closing"))

@@ -1,0 +1,92 @@
+"""The head of a request, and its framing. Refuses whatever would end a line or a body early."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from oncekey.core.errors import InvalidInput
+from oncekey.core.model import Headers
+from oncekey.edge.upstream.address import Address
+from oncekey.edge.upstream.framing import HOP_BY_HOP
+
+LAST_CHUNK = b"0\r\n\r\n"
+
+_TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch
+_TARGET = re.compile(rb"/[!\"$-~]*").fullmatch
+_CONTROLS = bytes([*range(9), *range(10, 32), 127])
+_LINE = b": ".join
+# These have no body unless there is one; of all others an upstream wants to hear that it is empty.
+_BODILESS = frozenset({b"GET", b"HEAD", b"DELETE", b"OPTIONS", b"TRACE"})
+_WRITTEN_HERE = HOP_BY_HOP | {b"host", b"content-length", b"expect"}
+_MOST_NAMES = 1024
+
+
+def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Without what belongs to one connection or is written anew; names in lower case."""
+    pairs = [(name.lower(), value) for name, value in headers]
+    words = {
+        word.strip(b" \t")
+        for name, value in pairs
+        if name == b"connection"
+        for word in value.lower().split(b",")
+    }
+    dropped = _WRITTEN_HERE | words
+    return tuple([pair for pair in pairs if pair[0] not in dropped])
+
+
+class RequestWriter:
+    """Requests to one address."""
+
+    __slots__ = ("_base", "_known", "_starts", "_version")
+
+    def __init__(self, address: Address) -> None:
+        self._base = address.base
+        self._version = b" HTTP/1.1\r\nhost: " + address.authority + b"\r\n"
+        self._starts: dict[bytes, bytes] = {}
+        self._known: set[bytes] = set()
+
+    def head(self, method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+        """Everything but the framing and the empty line."""
+        start = self._starts.get(method) or self._start(method)
+        if not _TARGET(target):
+            raise InvalidInput("the target of a request is a path of printable ASCII, from its /")
+        if not headers:
+            return start + target + self._version
+        known = self._known
+        for name, _ in headers:
+            if name not in known:
+                self._check_name(name)
+        lines = b"\r\n".join(map(_LINE, headers))
+        if len(lines.translate(None, _CONTROLS)) != len(lines) - 2 * len(headers) + 2:
+            raise InvalidInput("a header has a control character in its value: leave it out")
+        return b"".join((start, target, self._version, lines, b"\r\n"))
+
+    def _start(self, method: bytes) -> bytes:
+        if not _TOKEN(method) or method == b"CONNECT":
+            raise InvalidInput("the method of a request is a word such as POST, and not CONNECT")
+        start = method + b" " + self._base
+        if len(self._starts) < _MOST_NAMES:
+            self._starts[method] = start
+        return start
+
+    def _check_name(self, name: bytes) -> None:
+        if not _TOKEN(name):
+            raise InvalidInput("the name of a header has a character that no name may have")
+        if name.lower() in _WRITTEN_HERE:
+            raise InvalidInput(f"the header {name.decode()} is the connection's own: leave it out")
+        if len(self._known) < _MOST_NAMES:
+            self._known.add(name)
+
+
+def framing_of(method: bytes, length: int | None) -> bytes:
+    """The lines that say where the body ends, and the empty line. `None`: nobody knows yet."""
+    if length is None:
+        return b"transfer-encoding: chunked\r\n\r\n"
+    if not length and method in _BODILESS:
+        return b"\r\n"
+    return b"content-length: %d\r\n\r\n" % length
+
+
+def chunk_of(piece: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(piece), piece)
