@@ -47,7 +47,6 @@ _NO_PATH = (
     "segments, no '.' or '..', no encoded slash, no backslash, no control bytes, nothing encoded "
     "twice and nothing that must be encoded"
 )
-_NO_OPTION = "the only option of /edge/decide is refuse=403"
 
 
 class Original(NamedTuple):
@@ -84,8 +83,6 @@ def original_of(asked: Asked) -> Original | Response:
             told[place] = value
     if asked.path != DECIDE:
         told += _told_in_path(asked)
-    elif asked.query not in {b"", _ONLY_403}:
-        return problem("invalid-input", _NO_OPTION)
     return _one_of(told, key_lines)
 
 
