@@ -32,6 +32,7 @@ _CURVES = {
 }
 ALGORITHMS = frozenset({*_SECRET, *_RSA, *(name for each in _CURVES.values() for name in each)})
 
+_EDWARDS = frozenset({"Ed25519", "Ed448"})
 _NO_KIND = f"it is neither an RSA key nor on one of the curves {', '.join(_CURVES)}"
 _PUBLIC = ("kty", "n", "e", "crv", "x", "y", "k")
 _SMALLEST_RSA, _LARGEST_RSA = 2048, 8192
@@ -87,7 +88,7 @@ def check_algorithms(names: Collection[str]) -> frozenset[str]:
             raise ConfigurationError(
                 f"auth.jwt.algorithms: {name!r} is not one of {', '.join(sorted(ALGORITHMS))}"
             )
-    return frozenset(names)
+    return frozenset(names) | (_EDWARDS if "EdDSA" in names else frozenset())
 
 
 def ring_of_secret(secret: str, algorithms: frozenset[str] | None = None) -> KeyRing:
