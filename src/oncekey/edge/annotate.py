@@ -38,14 +38,18 @@ def annotate(
     document: Any,
     routes: Iterable[EdgeRoute],
     *,
+    base: str = "",
     retention: Mapping[str, float] = DEFAULT_CLASSES,
 ) -> Annotated:
-    """`document` is OpenAPI 3.0 or 3.1 and stays as it is. Raises `InvalidInput` for others."""
+    """`document` is OpenAPI 3.0 or 3.1 and stays as it is. Raises `InvalidInput` for others.
+
+    `base` is the path of the service's URL, which callers of the edge do not send.
+    """
     whole: Part = _copied(_checked(document))
     table = Table(routes)
     covered, uncovered = 0, []
     for each in _operations_in(whole):
-        route = table.find(each.method.upper(), each.path)
+        route = table.find(each.method.upper(), _without(base, each.path))
         if route is None:
             uncovered.append(f"{each.method.upper()} {each.path}")
         else:
@@ -60,7 +64,7 @@ def annotate(
 class _Found(NamedTuple):
     method: str
     path: str
-    """As clients of the edge call it; a parameter in it fits where a segment does."""
+    """As the service knows it; a parameter in it fits where a segment does."""
     operation: Part
     shared: list[Any]
     """Parameters that all operations of the path have."""
@@ -154,6 +158,11 @@ def _base_of(*parts: Part) -> str:
                 url = url.replace(f"{{{name}}}", str(default))
             return _path_of(url)
     return ""
+
+
+def _without(base: str, path: str) -> str:
+    base = base.rstrip("/")
+    return path[len(base) :] if base and path.startswith(f"{base}/") else path
 
 
 def _path_of(url: str) -> str:

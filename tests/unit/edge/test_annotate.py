@@ -112,6 +112,13 @@ def test_the_path_of_the_server_stands_in_front(servers: Any, path: str) -> None
     assert annotate(before, [route(path)]).uncovered == []
 
 
+@pytest.mark.parametrize("base", ["/base", "/base/"])
+def test_the_path_of_the_upstream_is_not_sent_to_the_edge(base: str) -> None:
+    before = {**document(orders={"post": operation()}), "servers": [{"url": "/base"}]}
+    after = annotate(before, [route("/orders"), route("/base/orders", "PROHIBITED")], base=base)
+    assert after.document["paths"]["/orders"]["post"]["x-idempotency-policy"] == "REQUIRED_A"
+
+
 def test_the_nearest_server_counts() -> None:
     item = {"post": operation(servers=[{"url": "/near"}]), "servers": [{"url": "/far"}]}
     before = {**document(orders=item), "servers": [{"url": "/farthest"}]}
