@@ -25,7 +25,7 @@ venv: $(VENV)/.dev ## make .venv with everything needed to work here
 serve: $(VENV)/.serve ## run OnceKey with the quickstart: http://127.0.0.1:8700
 	$(BIN)/oncekey serve --config examples/quickstart/oncekey.toml
 
-test: venv ## run the test suite, except the chaos tests (WORKERS=0 for one test at a time)
+test: venv $(BIN)/nginx ## run the test suite, except the chaos tests (WORKERS=0 for one test at a time)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 chaos: venv ## run the tests that kill processes and databases under load
@@ -51,7 +51,7 @@ proto: venv ## generate the gRPC code again from its proto
 		--grpc_python_out=$(PROTO_OUT) --mypy_grpc_out=quiet:$(PROTO_OUT) \
 		oncekey/api/grpc/oncekey.proto
 
-bench: $(VENV)/.bench ## measure OnceKey beside its peers
+bench: $(VENV)/.bench $(BIN)/nginx ## measure OnceKey beside its peers
 	$(BIN)/python -m bench $(ARGS)
 
 lock: $(BIN)/uv ## pin every version again (ARGS=--upgrade for newer ones)
@@ -85,6 +85,18 @@ $(VENV)/.bench: requirements/bench.txt $(VENV)/.dev
 	@echo "Installing the peers to measure against ..."
 	@$(PIP) -r requirements/bench.txt
 	@touch $@
+
+# No wheel brings nginx. Unpacked, not installed: that needs no root and starts no service.
+$(BIN)/nginx: | $(BIN)/python
+	@found=$$(PATH=$$PATH:/usr/sbin command -v nginx); \
+	if [ -z "$$found" ] && command -v apt-get >/dev/null; then \
+		echo "Unpacking nginx into $(VENV) ..."; \
+		mkdir -p $(VENV)/nginx && cd $(VENV)/nginx \
+			&& { apt-get -qq download nginx 2>/dev/null || { apt-get -qq update && apt-get -qq download nginx; }; } \
+			&& dpkg -x nginx_*.deb . && found=$$PWD/usr/sbin/nginx; \
+	fi; \
+	if [ -n "$$found" ]; then ln -sf "$$found" $(abspath $@); \
+	else echo "There is no nginx here, and no way to fetch it: what needs it is left out."; fi
 
 $(BIN)/uv: | $(BIN)/python
 	@$(PIP) uv
