@@ -56,11 +56,13 @@ _EDGE: dict[str, tuple[int, str]] = {
     "identifier-missing": (400, "The delivery has no identifier"),
     "signature-invalid": (401, "The delivery is not signed as it must be"),
     "request-timeout": (408, "The request did not come in time"),
+    "delivery-failed": (500, "What follows this delivery failed for good"),
     "upstream-unreachable": (502, "The service behind cannot be reached"),
     "upstream-uncertain": (502, "The service behind broke off"),
     "identity-unavailable": (503, "Who is calling cannot be found out now"),
     "secrets-unavailable": (503, "The delivery cannot be verified now"),
     "delivery-in-flight": (503, "This delivery is being handled"),
+    "delivery-postponed": (503, "What follows this delivery cannot be done now"),
     "upstream-timeout": (504, "The service behind did not answer in time"),
 }
 _TABLE = _LEDGER | _API | _EDGE
@@ -100,6 +102,9 @@ _DETAILS = {
     "identity-unavailable": "Nothing was run. Send the same request again in a moment.",
     "secrets-unavailable": "Nothing was done. Deliver it again in a moment.",
     "delivery-in-flight": "Another attempt of this delivery is under way. Deliver it again later.",
+    "delivery-postponed": "Nothing is lost: deliver it again, and it is tried again.",
+    "delivery-failed": "Delivering it again does not help. Its key can be purged once the cause is "
+    "mended; then it runs again.",
     "internal-error": "The request was not understood as it should have been; the log of the "
     "server says more. What it asked for may have been done: use the same key to try again.",
 }
@@ -112,6 +117,7 @@ _RETRY_AFTER = {
     "identity-unavailable": b"1",
     "secrets-unavailable": b"5",
     "delivery-in-flight": b"5",
+    "delivery-postponed": b"5",
 }
 _CHALLENGE = (b"www-authenticate", b'Bearer realm="oncekey"')
 
@@ -204,6 +210,11 @@ def not_allowed(methods: Iterable[str]) -> Response:
 def forbidden(answer: Response) -> Response:
     """The same answer for whoever knows two refusals only: 401 and 403."""
     return answer if answer.status < 400 or answer.status == 401 else answer._replace(status=403)
+
+
+def outcome_unknown_to_provider(operation_id: str | None = None) -> Response:
+    """A conflict would make some providers drop the delivery."""
+    return problem("outcome-unknown", operation_id=operation_id, status=500)
 
 
 def ran_but_not_stored(operation_id: str) -> Response:

@@ -7,6 +7,7 @@ from oncekey.wire.headers import REPLAYED
 from oncekey.wire.problem import Response
 
 OK, CREATED, ACCEPTED = 200, 201, 202
+_SLOW_DOWN, _UNAVAILABLE = 429, 503
 
 
 def ok(body: bytes, *, replayed: bool = False) -> Response:
@@ -32,6 +33,21 @@ def in_flight(operation_id: str) -> Response:
     body = b'{"operation_id": "%b", "state": "in_progress"}' % operation_id.encode()
     marks = ((b"x-operation-id", operation_id.encode()), (b"retry-after", b"1"))
     return _reply(ACCEPTED, body, marks)
+
+
+def plain(body: bytes) -> Response:
+    """A few words, and never a page."""
+    answer = _reply(OK, body, ((b"x-content-type-options", b"nosniff"),))
+    kind = (b"content-type", b"text/plain; charset=utf-8")
+    return answer._replace(headers=(kind, *answer.headers[1:]))
+
+
+def to_provider(status: int, *, final: bool) -> int:
+    """The status of a service behind as a provider is to hear it: 200 for done, and nothing that
+    makes it drop a delivery that is to come again."""
+    if 200 <= status < 300:
+        return OK
+    return _UNAVAILABLE if not final and status < 500 and status != _SLOW_DOWN else status
 
 
 def _reply(status: int, body: bytes, others: Headers) -> Response:
