@@ -45,3 +45,14 @@ class Event(NamedTuple):
     items: tuple[Item, ...]
     reply: bytes | None = None
     """What the provider wants to hear at once, with nothing done: Slack's challenge."""
+    covered: bytes = b""
+    """What the signature covers, where that is not the body as it came."""
+
+    @property
+    def proof(self) -> bytes:
+        """The same for everything that can be made of one signature.
+
+        To be remembered with an identifier that is not signed: what is seen again under another
+        one was captured, not sent.
+        """
+        return self.covered or self.delivery.body
