@@ -59,6 +59,33 @@ def test_a_list_keeps_to_what_was_asked(caller: Caller) -> None:
     assert keys(caller, prefix="1%") == []
 
 
+def test_a_list_keeps_to_a_tenant_a_project_an_endpoint_and_a_time(caller: Caller) -> None:
+    places = {
+        "a": ("t-acme:web:user:1", "POST /orders"),
+        "b": ("t-acme:app:user:1", "POST /orders"),
+        "c": ("t-acme_:web:user:1", "POST /orders"),
+        "d": ("t-acme:web:user:2", "POST /orders#body"),
+    }
+    made = {
+        key: finish(caller, key, namespace=namespace, endpoint=endpoint)
+        for key, (namespace, endpoint) in places.items()
+    }
+    last = claim(caller, "e", namespace="t-acme:web:user:1", endpoint="POST /orders")
+
+    assert keys(caller, within="t-acme:") == ["e", "d", "b", "a"]
+    assert keys(caller, within="t-acme:web:") == ["e", "d", "a"]
+    assert keys(caller, endpoint="POST /orders") == ["e", "c", "b", "a"]
+    assert keys(caller, after=made["c"].id) == ["e", "d"]
+    running = {"state": State.IN_PROGRESS}
+    assert keys(caller, **running, within="t-acme:web:") == ["e"]
+    assert keys(caller, **running, within="t-other:") == []
+    assert keys(caller, **running, endpoint="POST /orders") == ["e"]
+    assert keys(caller, **running, endpoint="POST /others") == []
+    assert keys(caller, **running, after=last.id) == []
+    assert keys(caller, within="t-acm%") == keys(caller, endpoint="POST") == []
+    assert keys(caller, after=made["a"].id, before=made["d"].id) == ["c", "b"]
+
+
 def test_what_is_in_flight_is_listed_with_whether_its_holder_is_gone(caller: Caller) -> None:
     live, dead, taken = (claim(caller, key) for key in ("live", "dead", "taken"))
     caller.ask(Abandon(dead.id, 1))

@@ -176,12 +176,22 @@ class SideBySide(RuleBasedStateMachine):
         prefix=st.sampled_from([None, "key", "key-a", "KEY", "%"]),
         limit=st.integers(1, 10),
         place=st.none() | st.integers(0, 100),
+        endpoint=st.sampled_from([None, "POST /orders", "POST /"]),
     )
-    def look(self, state: State | None, prefix: str | None, limit: int, place: int | None) -> None:
-        before = None
+    def look(
+        self,
+        state: State | None,
+        prefix: str | None,
+        limit: int,
+        place: int | None,
+        endpoint: str | None,
+    ) -> None:
+        before, after = None, -1
         if place is not None and self.drawn:
             before = self.drawn[place % len(self.drawn)].id
-        query = Query(state, prefix, self.namespace, before, limit)
+            after = self.drawn[place % 7 % len(self.drawn)].id
+        within = self.namespace[: limit * 4]
+        query = Query(state, prefix, self.namespace, before, limit, within, endpoint, after)
         now = self.places[0].clock.now()
         self.compare([caller.store.list(query, now) for caller in self.callers])
 

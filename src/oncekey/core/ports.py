@@ -102,13 +102,17 @@ class Waiter(Protocol):
 
 
 class Query(NamedTuple):
-    """A page of records, newest first: keys that start with `prefix`, numbers below `before`."""
+    """A page of records, newest first: keys that start with `prefix`, numbers below `before` and
+    above `after`, namespaces that start with `within`, as `t-acme:` of a tenant."""
 
     state: State | None = None
     prefix: str | None = None
     namespace: str | None = None
     before: int | None = None
     limit: int = 50
+    within: str | None = None
+    endpoint: str | None = None
+    after: int = -1
 
 
 class Store(Protocol):

@@ -43,7 +43,10 @@ class Administration:
         in_progress = query.state is State.IN_PROGRESS
         values = {
             "before": (1 << 63) - 1 if query.before is None else query.before,
+            "after": query.after,
             "namespace": query.namespace,
+            "within": query.within,
+            "endpoint": query.endpoint,
             "prefix": query.prefix,
             "limit": query.limit,
         }

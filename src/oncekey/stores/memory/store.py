@@ -27,6 +27,7 @@ from oncekey.core.ports import (
     Take,
     Waiter,
 )
+from oncekey.core.scope import Scope
 from oncekey.stores.bell import Listeners
 from oncekey.stores.memory.api_keys import MemoryApiKeys
 from oncekey.stores.memory.audit import MemoryAudit
@@ -199,7 +200,16 @@ def _matches(record: Record, query: Query, now: int) -> bool:
     return (
         (query.state is None or record.state is query.state)
         and (query.prefix is None or record.ref.key.startswith(query.prefix))
-        and (query.namespace is None or record.ref.scope.namespace == query.namespace)
+        and _is_inside(record.ref.scope, query)
         and (query.before is None or record.id < query.before)
+        and record.id > query.after
         and not (record.outcome is not None and record.expires_at <= now)
+    )
+
+
+def _is_inside(scope: Scope, query: Query) -> bool:
+    return (
+        (query.namespace is None or scope.namespace == query.namespace)
+        and (query.within is None or scope.namespace.startswith(query.within))
+        and (query.endpoint is None or scope.endpoint == query.endpoint)
     )
