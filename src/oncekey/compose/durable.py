@@ -30,14 +30,14 @@ class DurableWork:
         self._server = settings.server
         self._ledger = ledger
         self._workflows = workflows
-        self._engine = (
+        self.engine = (
             EmbeddedEngine(ledger, grace=grace)
             if workflows is None
             else workflows.engine_on(ledger, grace=grace)
         )
-        self._scheduler = scheduler_of(settings, ledger, self._engine, grace=grace)
+        self._scheduler = scheduler_of(settings, ledger, self.engine, grace=grace)
         self.callers = Callers(ledger)
-        self.api = Api(self._engine, self.callers, ledger)
+        self.api = Api(self.engine, self.callers, ledger)
         self.grpc_port: int | None = None
         """Where gRPC listens, once it does."""
 
@@ -46,10 +46,10 @@ class DurableWork:
         """Open until the block ends. Then running steps get their time, and others the rest."""
         async with AsyncExitStack() as stack:
             if self._workflows is None:
-                await self._engine.open()
-                stack.push_async_callback(self._engine.close)
+                await self.engine.open()
+                stack.push_async_callback(self.engine.close)
             else:
-                await stack.enter_async_context(self._workflows.using(self._engine))
+                await stack.enter_async_context(self._workflows.using(self.engine))
             await stack.enter_async_context(self._scheduler)
             await self._listen(stack)
             yield
@@ -61,7 +61,7 @@ class DurableWork:
         from oncekey.api.grpc.server import serve_grpc
 
         grpc = await serve_grpc(
-            self._engine,
+            self.engine,
             self.callers,
             self._ledger,
             server.host,

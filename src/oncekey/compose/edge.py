@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from oncekey.compose.configured import rule_for
 from oncekey.compose.identities import identities_of
+from oncekey.compose.reloading import PutInForce
+from oncekey.compose.schemes import schemes_of
 from oncekey.compose.webhooks import providers_for, sources_of
 from oncekey.config.route_settings import RouteSettings
 from oncekey.config.settings import Settings
-from oncekey.core.errors import ConfigurationError
 from oncekey.core.ledger import Ledger
 from oncekey.durable.engine import Engine
 from oncekey.edge.app import Edge, EdgeApp
@@ -22,14 +22,12 @@ from oncekey.edge.forwarding import Forwarding
 from oncekey.edge.hooks import Hooks
 from oncekey.edge.identity import Identities
 from oncekey.edge.openapi import document_of
-from oncekey.edge.policy import EdgeRoute, Table
+from oncekey.edge.policy import EdgeRoute, Policy, Table
 from oncekey.edge.proxy import Proxy
 from oncekey.edge.recovery import Recovery
 from oncekey.edge.upstream import Upstream
 from oncekey.integrations.lifespan import App
 from oncekey.webhooks.receiver import Receiver
-
-log = logging.getLogger("oncekey")
 
 
 class Built(NamedTuple):
@@ -56,13 +54,18 @@ class EdgeWork:
         self._retiring: set[asyncio.Task[None]] = set()
         self.app = EdgeApp(self._built.edge, app)
 
-    def renew(self, settings: Settings) -> None:
-        """From now on as `settings` say; requests that are under way end as they began."""
-        old, self._built = self._built, self._build(settings)
-        self.app.edge = self._built.edge
-        task = asyncio.get_running_loop().create_task(old.close(self._grace))
-        self._retiring.add(task)
-        task.add_done_callback(self._retiring.discard)
+    async def prepare(self, settings: Settings) -> PutInForce:
+        built = await asyncio.to_thread(self._build, settings)
+
+        def put_in_force() -> None:
+            old, self._built = self._built, built
+            self.app.edge = built.edge
+            # Requests that are under way end as they began.
+            task = asyncio.get_running_loop().create_task(old.close(self._grace))
+            self._retiring.add(task)
+            task.add_done_callback(self._retiring.discard)
+
+        return put_in_force
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -82,11 +85,22 @@ class EdgeWork:
             Proxy(table, identities, self._ledger),
             Recovery(table, self._ledger),
             self._hooks(settings, table),
-            json.dumps(document_of(table.routes, self._ledger.retention())).encode(),
+            self._document(settings, table),
+            settings.edge.head_timeout,
             settings.edge.body_timeout,
             settings.edge.decide,
         )
         return Built(edge, upstreams, identities)
+
+    def _document(self, settings: Settings, table: Table) -> bytes:
+        kept = self._ledger.retention_classes.seconds()
+        document = document_of(
+            table.routes,
+            retention={**kept, **settings.retention},
+            schemes=schemes_of(settings),
+            decides=settings.edge.decide,
+        )
+        return json.dumps(document).encode()
 
     def _hooks(self, settings: Settings, table: Table) -> Hooks | None:
         receiver = Receiver(
@@ -123,13 +137,20 @@ def edge_routes_of(
     )
 
 
+def policy_of(each: RouteSettings) -> Policy:
+    """Only what changes nothing may be without one, and then takes no key."""
+    if each.policy is not None:
+        return each.policy
+    if each.required is None:
+        return "PROHIBITED"
+    return "REQUIRED_A" if each.required else "ACCEPTED"
+
+
 def _route_of(each: RouteSettings, settings: Settings, upstream: Upstream | None) -> EdgeRoute:
     recovers = each.takeover == "recover"
-    if each.policy is None:
-        raise ConfigurationError(f"the route {each.path} has no policy")
     return EdgeRoute(
         each.path,
-        each.policy,
+        policy_of(each),
         rule_for(each, settings),
         upstream,
         each.level or "project",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
 from oncekey.compose.configured import ledger_of
 from oncekey.compose.durable import DurableWork, Front
+from oncekey.compose.edge import EdgeWork
 from oncekey.compose.reloading import ProtectedApp, Reloadable, RetentionClasses
 from oncekey.compose.target import load_target
 from oncekey.config.settings import Settings
+from oncekey.config.webhook_settings import WebhookSettings
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.ledger import Ledger
 from oncekey.durable.app import App as Workflows
@@ -30,7 +33,7 @@ class Service(Lifespan):
 
     def __init__(
         self,
-        front: App,
+        edge: EdgeWork,
         ledger: Ledger,
         durable: DurableWork | None,
         *,
@@ -40,11 +43,19 @@ class Service(Lifespan):
         self.ledger = ledger
         self.durable = durable
         self.has_api = has_api
-        self._parts = parts
-        if durable is None:
-            super().__init__(front, ledger.close)
-        else:
-            super().__init__(front, ledger.close, durable.running)
+        self.edge_app = edge.app
+        self._edge = edge
+        self._parts = (edge, *parts)
+        super().__init__(edge.app, ledger.close, self._running)
+
+    @asynccontextmanager
+    async def _running(self) -> AsyncIterator[None]:
+        """Deliveries may need durable work, so it is there before them and after them."""
+        async with AsyncExitStack() as stack:
+            if self.durable is not None:
+                await stack.enter_async_context(self.durable.running())
+            await stack.enter_async_context(self._edge.running())
+            yield
 
     def let_go(self) -> None:
         """It is about to stop: nobody is kept waiting any longer."""
@@ -67,17 +78,23 @@ def service_of(settings: Settings) -> Service:
     targets = targets_of(settings)
     ledger = ledger_of(settings)
     try:
-        durable = _durable_of(settings, ledger, targets.workflows)
-        app = ProtectedApp(targets.app, ledger, settings) if targets.app is not None else None
+        return _service_on(ledger, settings, targets)
     except BaseException:
         ledger.close()
         raise
+
+
+def _service_on(ledger: Ledger, settings: Settings, targets: Targets) -> Service:
+    durable = _durable_of(settings, ledger, targets.workflows)
+    app = ProtectedApp(targets.app, ledger, settings) if targets.app is not None else None
     front: App = app or _nothing
     parts = (RetentionClasses(ledger), *((app,) if app is not None else ()))
     api = settings.server.api
-    if durable is None or not (targets.workflows is not None if api is None else api):
-        return Service(front, ledger, durable, has_api=False, parts=parts)
-    return Service(Front(durable.api, front), ledger, durable, has_api=True, parts=parts)
+    has_api = durable is not None and (targets.workflows is not None if api is None else api)
+    if durable is not None and has_api:
+        front = Front(durable.api, front)
+    edge = EdgeWork(settings, ledger, durable.engine if durable is not None else None, front)
+    return Service(edge, ledger, durable, has_api=has_api, parts=parts)
 
 
 def targets_of(settings: Settings) -> Targets:
@@ -106,7 +123,9 @@ def _durable_of(
     settings: Settings, ledger: Ledger, workflows: Workflows | None
 ) -> DurableWork | None:
     server = settings.server
-    asked = server.api or server.grpc_port is not None or settings.schedules
+    # What a delivery resolves or starts is durable work.
+    hooks = settings.upstreams or settings.providers or settings.webhooks != WebhookSettings()
+    asked = server.api or server.grpc_port is not None or settings.schedules or hooks
     return DurableWork(settings, ledger, workflows) if workflows is not None or asked else None
 
 

@@ -3,9 +3,11 @@ in this process."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import cached_property
 from urllib.parse import quote
 
 from oncekey.edge.asked import Answer, Asked
@@ -18,6 +20,7 @@ from oncekey.edge.proxy import Proxy
 from oncekey.edge.reading import Reading
 from oncekey.edge.recovery import OPERATIONS, Recovery
 from oncekey.edge.target import path_of
+from oncekey.edge.watch import Watch
 from oncekey.integrations.asgi import App, Receive, Scope, Send, respond
 from oncekey.wire.body import Body
 from oncekey.wire.problem import Response, problem
@@ -36,6 +39,7 @@ class Edge:
     recovery: Recovery
     hooks: Hooks | None
     document: bytes
+    head_timeout: float = 10.0
     body_timeout: float = 30.0
     decides: bool = True
     paths: dict[tuple[bytes, bytes], tuple[EdgeRoute, str]] = field(default_factory=dict)
@@ -48,6 +52,11 @@ class EdgeApp:
     def __init__(self, edge: Edge, app: App) -> None:
         self.edge = edge
         self._app = app
+
+    @cached_property
+    def watch(self) -> Watch:
+        """Of the connections of this process."""
+        return Watch(asyncio.get_running_loop())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
 from oncekey.core.model import Headers
@@ -33,4 +33,4 @@ class Answer(NamedTuple):
     status: int
     headers: Headers | Pairs
     body: bytes
-    rest: AsyncIterator[bytes] | None = None
+    rest: AsyncGenerator[bytes, None] | None = None

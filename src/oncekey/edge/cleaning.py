@@ -78,10 +78,14 @@ def to_upstream(asked: Asked, namespace: str, key: str | None, *, trusted: bool 
     if key is not None:
         cleaned.append((b"idempotency-key", key.encode("ascii")))
     cleaned += lines_of_identity(namespace)
-    cleaned += _forwarded(asked, host) if trusted else (
-        (b"x-forwarded-for", asked.peer.encode()),
-        (b"x-forwarded-host", host),
-        (b"x-forwarded-proto", asked.scheme.encode()),
+    cleaned += (
+        _forwarded(asked, host)
+        if trusted
+        else (
+            (b"x-forwarded-for", asked.peer.encode()),
+            (b"x-forwarded-host", host),
+            (b"x-forwarded-proto", asked.scheme.encode()),
+        )
     )
     return cleaned
 

@@ -1,13 +1,19 @@
-"""How a claim ends at the edge: the answer is kept before it leaves, and what is not known is said."""
+"""How a claim ends at the edge: its answer is kept before it leaves; what is not known is said."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 
 from oncekey.core.claim import Claim
-from oncekey.core.errors import ClaimLost, LedgerClosed, StoreError, UpstreamError, UpstreamUncertain
+from oncekey.core.errors import (
+    ClaimLost,
+    LedgerClosed,
+    StoreError,
+    UpstreamError,
+    UpstreamUncertain,
+)
 from oncekey.core.finality import is_final_status
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Headers, Kind, Outcome, make
@@ -86,7 +92,7 @@ class Concluding:
 
     # -- answers that come piece by piece ------------------------------------------------
 
-    async def _streamed(self, answer: Answer, rest: AsyncIterator[bytes]) -> Answer:
+    async def _streamed(self, answer: Answer, rest: AsyncGenerator[bytes, None]) -> Answer:
         status, headers, body, _ = answer
         if way_of(headers, self._route.rule) == "tee" and self._is_final(status):
             return Answer(status, [*headers, self._mark], body, self._teed(answer, rest))
@@ -97,7 +103,9 @@ class Concluding:
             return Answer(*missed)
         return Answer(status, [*headers, self._mark, NOT_STORED], body, rest)
 
-    async def _teed(self, answer: Answer, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def _teed(
+        self, answer: Answer, rest: AsyncGenerator[bytes, None]
+    ) -> AsyncGenerator[bytes, None]:
         """Events go out as they come; the end waits for the store. A client that leaves does not
         stop them: they are read to their end, for the retry."""
         events = _Events(answer.body, self._route.rule.max_stored_body)
@@ -116,7 +124,7 @@ class Concluding:
             raise
 
     async def _read_on(
-        self, answer: Answer, rest: AsyncIterator[bytes], events: _Events
+        self, answer: Answer, rest: AsyncGenerator[bytes, None], events: _Events
     ) -> None:
         try:
             async for chunk in rest:
@@ -174,7 +182,7 @@ def _without_operation(headers: Headers) -> Headers:
     return tuple([pair for pair in headers if pair[0] != b"x-operation-id"])
 
 
-async def _close(rest: AsyncIterator[bytes]) -> None:
+async def _close(rest: AsyncGenerator[bytes, None]) -> None:
     close = getattr(rest, "aclose", None)
     if close is not None:
         await close()

@@ -1,5 +1,5 @@
 """The short way through the server: a small request to a route with an upstream is answered without
-ASGI between. uvicorn's protocol does the rest, and everything that is not small or not the edge's."""
+ASGI between. uvicorn's protocol does what is left: whatever is not small, or not the edge's."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ _TELLING = frozenset({b"content-length", b"expect", b"transfer-encoding", b"upgr
 _BODILESS = frozenset({204, 304})
 _CHUNKED = b"transfer-encoding: chunked\r\n"
 _INTERNAL_ERROR = problem("internal-error")
+_TOO_LATE = problem("request-timeout")
+NEVER = float("inf")
 
 
 class Taken(NamedTuple):
@@ -66,6 +68,38 @@ class EdgeProtocol(HttpToolsProtocol):
         self._taken: Taken | None = None
         self._pieces: list[bytes] = []
         self._short = True
+        self.due = NEVER
+
+    # -- the connection ------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if self._edge_app is not None:
+            self._await_head(self._edge_app)
+            self._edge_app.watch.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._edge_app is not None:
+            self._edge_app.watch.discard(self)
+        super().connection_lost(exc)
+
+    def end_late(self) -> None:
+        """A request did not come in time."""
+        self.due = NEVER
+        if self._is_free or self._taken is not None:
+            self._write(_TOO_LATE, None, _Cycle(keep_alive=False))
+        else:
+            # One before it is still being answered.
+            self.cycle.keep_alive = False
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether nothing is being answered."""
+        cycle: Any = self.cycle
+        return cycle is None or bool(cycle.response_complete)
+
+    def _await_head(self, app: EdgeApp) -> None:
+        self.due = self.loop.time() + app.edge.head_timeout
 
     # -- what the parser tells -----------------------------------------------------------
 
@@ -74,7 +108,11 @@ class EdgeProtocol(HttpToolsProtocol):
         self.headers = []
         self.expect_100_continue = False
         self._taken = None
-        self._short = self._edge_app is not None
+        if self._edge_app is not None:
+            self._short = True
+            self._await_head(self._edge_app)
+        else:
+            self._short = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
@@ -86,15 +124,17 @@ class EdgeProtocol(HttpToolsProtocol):
                 self._short = False
 
     def on_headers_complete(self) -> None:
-        if self._short and (self.cycle is None or self.cycle.response_complete):
+        if self._short and self._is_free:
             assert self._edge_app is not None
             taken = self._taken = self._take(self._edge_app.edge)
             if taken is not None:
+                self.due += taken.edge.body_timeout
                 self._pieces = []
                 parser = self.parser
                 keep = parser.should_keep_alive() and parser.get_http_version() != "1.0"
                 self.cycle = _Cycle(keep)  # type: ignore[assignment]
                 return
+        self.due = NEVER
         self._go_long()
 
     def on_body(self, body: bytes) -> None:
@@ -108,6 +148,7 @@ class EdgeProtocol(HttpToolsProtocol):
         if taken is None:
             super().on_message_complete()
             return
+        self.due = NEVER
         pieces = self._pieces
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         client = self.client
@@ -202,18 +243,16 @@ class EdgeProtocol(HttpToolsProtocol):
         if rest is None:
             self._write(answer, asked, cycle)
         else:
-            await self._stream(answer, rest, asked, cycle)
+            await self._stream(answer, rest, cycle)
 
-    def _write(self, answer: Response | Answer, asked: Asked, cycle: Any) -> None:
+    def _write(self, answer: Response | Answer, asked: Asked | None, cycle: Any) -> None:
         status, headers, body = answer[:3]
-        if asked.method == "HEAD" or status in _BODILESS:
-            body = b""
-        self.transport.write(self._head_of(status, headers, asked, cycle, len(answer[2])) + body)
+        head = self._head_of(status, headers, cycle, len(body))
+        bodiless = status in _BODILESS or (asked is not None and asked.method == "HEAD")
+        self.transport.write(head if bodiless else head + body)
         self._complete(cycle)
 
-    def _head_of(
-        self, status: int, headers: Any, asked: Asked, cycle: Any, length: int | None
-    ) -> bytes:
+    def _head_of(self, status: int, headers: Any, cycle: Any, length: int | None) -> bytes:
         """`length` is that of the body, None when it is not known: then it goes in chunks."""
         lines = [STATUS_LINE[status]]
         for name, value in self.server_state.default_headers:
@@ -230,10 +269,10 @@ class EdgeProtocol(HttpToolsProtocol):
         lines.append(b"\r\n")
         return b"".join(lines)
 
-    async def _stream(self, answer: Answer, rest: Any, asked: Asked, cycle: Any) -> None:
+    async def _stream(self, answer: Answer, rest: Any, cycle: Any) -> None:
         status, headers, body, _ = answer
         chunked = not any(name == b"content-length" for name, _ in headers)
-        self.transport.write(self._head_of(status, headers, asked, cycle, None))
+        self.transport.write(self._head_of(status, headers, cycle, None))
         try:
             async with aclosing(rest):
                 await self._write_on(body, chunked, cycle)

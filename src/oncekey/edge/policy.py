@@ -48,8 +48,20 @@ class EdgeRoute:
     """For the OpenAPI document."""
 
     @cached_property
+    def methods(self) -> frozenset[str]:
+        """Whoever may be asked for something may be asked for its head."""
+        named = self.rule.methods
+        return named | {"HEAD"} if "GET" in named else named
+
+    @cached_property
     def keyed(self) -> bool:
         return self.policy in KEYED
+
+    @cached_property
+    def origin(self) -> bytes:
+        """Where its upstream is, as answers from there could tell."""
+        address = self.upstream.address
+        return (b"https://" if address.tls else b"http://") + bytes(address.authority)
 
     @cached_property
     def short(self) -> bool:
@@ -70,7 +82,7 @@ class Table:
         if plain is not None:
             return plain
         for pattern, each in self._patterns:
-            if method in each.rule.methods and pattern.fullmatch(path):
+            if method in each.methods and pattern.fullmatch(path):
                 return each
         return None
 
@@ -86,9 +98,9 @@ class Table:
         for index, each in enumerate(self.routes):
             if "{" in each.path:
                 continue
-            for method in each.rule.methods:
+            for method in each.methods:
                 before = self._patterns[:index]
-                taken = any(method in r.rule.methods and p.fullmatch(each.path) for p, r in before)
+                taken = any(method in r.methods and p.fullmatch(each.path) for p, r in before)
                 if not taken:
                     found[method, each.path] = each
         return found

@@ -176,7 +176,8 @@ class Proxy:
         gathers: Gathers,
     ) -> Answer:
         upstream = admitted.route.upstream
-        trusted = self.identities.trusts(asked.peer)
+        gateway = self.identities.gateway
+        trusted = gateway is not None and gateway.trusts(asked.peer)
         lines = to_upstream(asked, admitted.verdict.namespace, key, trusted=trusted)
         listening = Listening(gathers)
         content = body.chunks() if isinstance(body, Body) else body
@@ -185,7 +186,7 @@ class Proxy:
             asked.method.encode(), asked.target, lines, content, listening, length=length
         )
         status, headers, beginning, rest = await listening.answer()
-        return Answer(status, from_upstream(headers, upstream.origin), beginning, rest)
+        return Answer(status, from_upstream(headers, admitted.route.origin), beginning, rest)
 
     # -- requests that were answered before ----------------------------------------------
 

@@ -11,7 +11,7 @@ from oncekey.wire.body import Body
 from oncekey.wire.problem import Response, problem
 
 
-class RequestCut(Exception):  # noqa: N818 - named by what happened
+class RequestCut(Exception):
     """The client went away, or was too slow, in the middle of a body that is handed on."""
 
 

@@ -1,10 +1,10 @@
-"""An answer of the service behind: gathered while it may be kept, handed on as it comes where not."""
+"""An answer of the service behind: gathered while it may be kept, handed on as it comes else."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from oncekey.core.errors import UpstreamError
@@ -42,7 +42,7 @@ class Listening:
             return await self._arrived
         except BaseException:
             if self.ask is not None:
-                self.ask.abort()
+                self.ask.abandon()
             raise
 
     # -- what the upstream tells ---------------------------------------------------------
@@ -91,7 +91,7 @@ class Listening:
         if not self._arrived.done():
             self._arrived.set_result(Answer(*self._head, body, self._rest()))
 
-    async def _rest(self) -> AsyncIterator[bytes]:
+    async def _rest(self) -> AsyncGenerator[bytes, None]:
         try:
             while True:
                 while self._chunks:
@@ -109,7 +109,7 @@ class Listening:
                 await self._waiting
         finally:
             if not self._ended and self._error is None:
-                self.ask.abort()
+                self.ask.abandon()
 
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, None

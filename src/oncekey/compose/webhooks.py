@@ -1,0 +1,91 @@
+"""Settings to objects: webhooks, their secrets and their providers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from oncekey.config.settings import Settings
+from oncekey.config.webhook_settings import ProviderSettings, VaultSettings
+from oncekey.core.errors import ConfigurationError
+from oncekey.core.ledger import Ledger
+from oncekey.webhooks.keys import keys_in_file, keys_in_variable, make_key_file
+from oncekey.webhooks.provider import Provider
+from oncekey.webhooks.providers.declared import (
+    DeclaredProvider,
+    IdentifierAt,
+    SignatureAt,
+    TimestampAt,
+)
+from oncekey.webhooks.providers.registry import providers_of
+from oncekey.webhooks.secrets import LocalSecrets, SecretKeeper
+from oncekey.webhooks.sources import Sources
+from oncekey.webhooks.vault import VaultSecrets
+from oncekey.webhooks.vault_client import AppRole, Token
+
+KEY_FILE = "oncekey-webhooks.key"
+
+
+def sources_of(settings: Settings, ledger: Ledger) -> Sources:
+    return Sources(ledger, keeper_of(settings))
+
+
+def keeper_of(settings: Settings) -> SecretKeeper:
+    """Where secrets are kept. Unless a key is configured, there is a file for it beside the
+    configuration, which is made when the first secret is."""
+    webhooks = settings.webhooks
+    if webhooks.secrets == "vault":
+        return _vault_of(webhooks.vault)
+    path = key_file_of(settings)
+
+    def keys() -> tuple[bytes, ...]:
+        return keys_in_variable(webhooks.key_env, os.environ) or keys_in_file(path)
+
+    return LocalSecrets(keys, make=partial(make_key_file, path))
+
+
+def key_file_of(settings: Settings) -> Path:
+    return settings.folder / (settings.webhooks.key_file or KEY_FILE)
+
+
+def providers_for(settings: Settings) -> Mapping[str, Provider]:
+    """Those known by heart, and those of the configuration."""
+    return providers_of(_declared(each) for each in settings.providers)
+
+
+def _declared(each: ProviderSettings) -> DeclaredProvider:
+    identifier, signature = each.identifier, each.signature
+    at = signature.timestamp
+    return DeclaredProvider(
+        each.name,
+        IdentifierAt(identifier.header, identifier.json, identifier.form),
+        SignatureAt(
+            signature.header or "",
+            signature.algorithm,
+            signature.encoding,
+            signature.prefix,
+            signature.signed,
+            None if at is None else TimestampAt(at.header or "", at.tolerance),
+        ),
+    )
+
+
+def _vault_of(vault: VaultSettings) -> VaultSecrets:
+    if vault.url is None:
+        raise ConfigurationError("webhooks.vault.url says where the vault is; add it")
+    return VaultSecrets(vault.url, _login_of(vault), mount=vault.mount, field=vault.field)
+
+
+def _login_of(vault: VaultSettings) -> Token | AppRole:
+    if vault.role_id_env is not None and vault.secret_id_env is not None:
+        return AppRole(_variable(vault.role_id_env), _variable(vault.secret_id_env))
+    return Token(_variable(vault.token_env))
+
+
+def _variable(name: str) -> str:
+    value = os.environ.get(name)
+    if not value:
+        raise ConfigurationError(f"the vault needs the variable {name}, and it is not set")
+    return value

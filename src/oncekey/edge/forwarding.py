@@ -1,0 +1,56 @@
+"""A delivery on its way to a service behind: to the upstream of a route, under the identity of its
+webhook."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from urllib.parse import quote
+
+from oncekey.core.errors import ConfigurationError, UpstreamUncertain
+from oncekey.core.finality import is_final_status
+from oncekey.core.model import Kind, Outcome
+from oncekey.core.scope import namespace_of
+from oncekey.edge.asked import Asked
+from oncekey.edge.cleaning import from_upstream, to_upstream
+from oncekey.edge.policy import EdgeRoute, Table
+from oncekey.edge.sending import Listening
+from oncekey.webhooks.acting import Answered, Broken, ForwardRequest
+from oncekey.wire.headers import kept
+
+_METHOD = "POST"
+
+
+class Forwarding:
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def __call__(self, request: ForwardRequest) -> Answered | Broken:
+        """Raises `UpstreamError`, and `ConfigurationError` when no route has the path."""
+        route = self._table.find(_METHOD, request.path)
+        if route is None or route.upstream is None:
+            raise ConfigurationError(
+                f"no route with an upstream takes POST {request.path}; add one to [[routes]]"
+            )
+        try:
+            return Answered(*await _asked(route, request))
+        except UpstreamUncertain as error:
+            if route.uncertain == "refuse":
+                raise
+            return Broken(error, again=True)
+
+
+async def _asked(route: EdgeRoute, request: ForwardRequest) -> tuple[Outcome, bool]:
+    rule = route.rule
+    path = quote(request.path, safe="/:@!$&'()*+,;=~-._").encode()
+    asked = Asked(_METHOD, request.path, path, b"", list(request.headers), "", "http")
+    namespace = namespace_of(request.tenant, request.project, request.subject)
+    lines = to_upstream(asked, namespace, request.key)
+    listening = Listening(lambda *_: rule.max_stored_body)
+    listening.ask = route.upstream.ask(_METHOD.encode(), path, lines, request.body, listening)
+    status, headers, body, rest = await listening.answer()
+    final = is_final_status(status, rule.store_server_errors)
+    if rest is not None:
+        async with aclosing(rest):
+            return Outcome(Kind.UNKEPT, status), final
+    cleaned = from_upstream(headers, route.origin)
+    return Outcome(Kind.RESPONSE, status, kept(cleaned, rule), body), final
