@@ -12,6 +12,7 @@ from oncekey.cli.events import events
 from oncekey.cli.failure import Failure
 from oncekey.cli.keys import keys
 from oncekey.cli.migrate import migrate
+from oncekey.cli.openapi import openapi
 from oncekey.cli.promises import promises
 from oncekey.cli.retention import retention
 from oncekey.cli.schedules import schedules
@@ -70,6 +71,7 @@ for command in (
     retention,
     sweep,
     migrate,
+    openapi,
 ):
     cli.add_command(command)
 

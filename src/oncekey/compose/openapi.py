@@ -1,0 +1,45 @@
+"""Settings to OpenAPI: the edge's own document, and that of a service behind it with what the edge
+adds. Nothing is opened for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from oncekey.compose.edge import edge_routes_of
+from oncekey.compose.schemes import schemes_of
+from oncekey.config.settings import Settings
+from oncekey.core.errors import ConfigurationError
+from oncekey.core.retention import DEFAULT_CLASSES
+from oncekey.edge.annotate import Annotated, annotate
+from oncekey.edge.openapi import document_of
+
+Part = dict[str, Any]
+
+
+def document_for(settings: Settings) -> Part:
+    return document_of(
+        edge_routes_of(settings),
+        retention=_kept(settings),
+        schemes=schemes_of(settings),
+        decides=settings.edge.decide,
+    )
+
+
+def annotated_for(settings: Settings, document: Any, upstream: str | None) -> Annotated:
+    """Only by the routes of that upstream, when one is named. Raises `ConfigurationError`."""
+    if upstream is not None and upstream not in settings.upstreams:
+        known = ", ".join(sorted(settings.upstreams)) or "none"
+        raise ConfigurationError(f"there is no upstream {upstream!r}; there are: {known}")
+    routes = tuple(
+        each for each in settings.routes if upstream is None or each.upstream == upstream
+    )
+    base = "" if upstream is None else urlsplit(settings.upstreams[upstream].url).path
+    only = edge_routes_of(replace(settings, routes=routes))
+    return annotate(document, only, base=base, retention=_kept(settings))
+
+
+def _kept(settings: Settings) -> dict[str, float]:
+    """Seconds by class, as far as the settings say; what is set at run time is in the store."""
+    return {**DEFAULT_CLASSES, **settings.retention}
