@@ -93,7 +93,8 @@ def check_algorithms(names: Collection[str]) -> frozenset[str]:
 
 def ring_of_secret(secret: str, algorithms: frozenset[str] | None = None) -> KeyRing:
     """One secret that issuer and edge share. Raises `ConfigurationError`, never with the secret."""
-    given = secret.encode()
+    # Any bytes may be a secret, and this is how the environment hands on those that are no text.
+    given = secret.encode("utf-8", "surrogateescape")
     if len(given) < _SHORTEST_SECRET:
         raise ConfigurationError(
             f"auth.jwt.secret has {len(given)} bytes, and at least {_SHORTEST_SECRET} are needed, "
