@@ -16,6 +16,9 @@ pytest_plugins = [
     "tests.fixtures.served",
     "tests.fixtures.shelf",
     "tests.fixtures.street",
+    "tests.fixtures.vault",
     "tests.fixtures.workers",
     "tests.fixtures.workshop",
+    # Of those above.
+    "tests.fixtures.edge_site",
 ]

@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 import oncekey
-from oncekey.core.api_keys import digest_of
+from oncekey.core.api_keys import KeepApiKey, digest_of
 from oncekey.core.callers import Caller, Callers
 from oncekey.core.errors import InvalidInput, ScopeInvalid
 from oncekey.core.ledger import Ledger
+from oncekey.core.steps import Steps
 from tests.fixtures.frozen import FrozenClock
 
 pytestmark = pytest.mark.anyio
@@ -142,3 +143,52 @@ async def test_what_cannot_be_a_caller_gets_no_key(
     with pytest.raises(error):
         await callers.create(**({"tenant": "acme"} | options))
     assert await callers.list() == []
+
+
+async def test_the_keys_of_admins_and_callers_are_good_for_one_thing_only(ledger: Ledger) -> None:
+    callers = Callers(ledger)
+    key, caller = await callers.create("acme")
+    admin_key, admin = await callers.create("acme", role="admin")
+
+    assert admin.startswith("oka_")
+    assert await callers.identify(admin) is None
+    assert await callers.identify_admin(caller) is None
+    assert await callers.identify(caller) == Caller("acme", "_tenant", key.subject, key.id)
+    found = await callers.identify_admin(admin)
+    assert found == Caller("acme", "_tenant", admin_key.subject, admin_key.id, "admin")
+
+
+async def test_a_secret_of_one_role_under_the_prefix_of_the_other_is_nobodys(
+    ledger: Ledger,
+) -> None:
+    callers = Callers(ledger)
+    _, caller = await callers.create("acme")
+    _, admin = await callers.create("acme", role="admin")
+
+    for wrong in (caller.replace("ok_", "oka_"), admin.replace("oka_", "ok_")):
+        assert await callers.identify(wrong) is None
+        assert await callers.identify_admin(wrong) is None
+
+
+async def test_a_row_of_the_other_role_is_refused_whatever_its_secret_looks_like(
+    ledger: Ledger,
+) -> None:
+    callers = Callers(ledger)
+    key, _ = await callers.create("acme")
+    secret = "oka_" + "a" * 43
+    digest = digest_of(secret, "admin")
+    assert digest is not None
+
+    def keep() -> Steps[bool]:
+        return (yield KeepApiKey(key._replace(id="ak_0000000000000001"), digest))
+
+    assert await ledger.arun(keep())
+    assert await callers.identify_admin(secret) is None
+
+
+async def test_an_admin_can_be_revoked(ledger: Ledger) -> None:
+    callers = Callers(ledger)
+    key, secret = await callers.create("acme", role="admin")
+    assert await callers.identify_admin(secret)
+    await callers.revoke(key.id)
+    assert await callers.identify_admin(secret) is None

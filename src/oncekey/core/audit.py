@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from oncekey.core.errors import InvalidInput
 from oncekey.core.ledger import Ledger
+from oncekey.core.scope import namespace_of
 from oncekey.core.steps import Steps
 
 MAX_DETAILS = 4000
@@ -66,6 +67,8 @@ class Audit:
     async def list(
         self, tenant: str | None = None, *, before: int | None = None, limit: int = 100
     ) -> list[AuditEntry]:
+        if tenant is not None:
+            namespace_of(tenant)
         return await self._ledger.arun(_list(ListAudit(tenant, before, limit)))
 
     def _record(

@@ -14,6 +14,7 @@ from oncekey.core.flood import Flood, running_loop
 from oncekey.core.ledger import Ledger
 from oncekey.core.steps import Steps
 from oncekey.core.waiting import ThreadWaiter
+from oncekey.core.webhooks import is_webhook_id
 
 Verdict = Literal[
     "accepted",  # the first of its kind: what follows was done
@@ -102,6 +103,8 @@ class Deliveries:
         self, webhook: str, *, before: int | None = None, limit: int = 100
     ) -> list[LoggedDelivery]:
         self._send()
+        if not is_webhook_id(webhook):
+            return []
         return await self._ledger.arun(_list(ListDeliveries(webhook, before, limit)))
 
     def flush(self) -> None:

@@ -152,6 +152,8 @@ class Sources:
         self, tenant: str | None = None, *, before: str | None = None, limit: int = 100
     ) -> list[Source]:
         """Newest first, of those made before the webhook of that id."""
+        if tenant is not None:
+            namespace_of(tenant)
         place = None
         if before is not None:
             last = await self._stored(before)
@@ -181,7 +183,7 @@ class Sources:
 
     async def delete(self, webhook_id: str) -> bool:
         """Whether there was one. Its deliveries are refused from now on, its secrets are gone."""
-        webhook = await self._ledger.arun(_ask(FindWebhook(webhook_id)))
+        webhook = await self._look(webhook_id)
         if webhook is None:
             return False
         dropped: bool = await self._ledger.arun(_ask(DropWebhook(webhook_id)))
@@ -196,10 +198,8 @@ class Sources:
         known = self._known.get(webhook_id)
         if known is not None and known.until > self._clock.steady():
             return known
-        if not is_webhook_id(webhook_id):
-            return None
         asked_at, changes = self._clock.steady(), self._changes
-        webhook = await self._ledger.arun(_ask(FindWebhook(webhook_id)))
+        webhook = await self._look(webhook_id)
         if webhook is None:
             self._known.pop(webhook_id, None)
             return None
@@ -213,9 +213,16 @@ class Sources:
         return found
 
     async def _stored(self, webhook_id: str) -> StoredWebhook:
-        found: StoredWebhook | None = await self._ledger.arun(_ask(FindWebhook(webhook_id)))
+        found = await self._look(webhook_id)
         if found is None:
             raise NotFound(_none_of(webhook_id))
+        return found
+
+    async def _look(self, webhook_id: str) -> StoredWebhook | None:
+        """What cannot be an id is not asked for: no store need know what to make of it."""
+        if not is_webhook_id(webhook_id):
+            return None
+        found: StoredWebhook | None = await self._ledger.arun(_ask(FindWebhook(webhook_id)))
         return found
 
     async def _put(self, old: StoredWebhook, new: StoredWebhook) -> Source | None:

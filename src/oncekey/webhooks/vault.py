@@ -70,12 +70,12 @@ class VaultSecrets:
                 known = self._known[path] = await self._look(path)
         if known.ring is None:
             raise SecretsUnavailable(known.trouble)
-        return tuple(each for each in known.ring if _may_use(webhook, each))
+        return _of(webhook, known.ring)
 
     async def edit(self, webhook: StoredWebhook, change: Change) -> str:
         def on(ring: Ring) -> Ring:
-            others = tuple(each for each in ring if not _may_use(webhook, each))
-            return change(tuple(each for each in ring if _may_use(webhook, each))) + others
+            others = tuple(each for each in ring if each.webhook not in {"", webhook.id})
+            return change(_of(webhook, ring)) + others
 
         await self._change(path_of(webhook), on)
         return "[]"
@@ -171,5 +171,7 @@ def _secret_of(text: str, about: Any) -> Secret:
     )
 
 
-def _may_use(webhook: StoredWebhook, secret: Secret) -> bool:
-    return secret.webhook in {"", webhook.id}
+def _of(webhook: StoredWebhook, ring: Ring) -> Ring:
+    """Its own, and then those that are everybody's: what we wrote came after them."""
+    own = tuple(each for each in ring if each.webhook == webhook.id)
+    return own + tuple(each for each in ring if not each.webhook)
