@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -40,7 +41,8 @@ def serve(
     Requests with an Idempotency-Key run once; every retry gets the stored answer. Routes of the
     configuration say where a key is required and how long answers are kept. Workflows are run
     here, and offered to callers with an API key under /api. [app] workflows in the configuration
-    serves them beside an ASGI app. Ctrl-C or SIGTERM lets running requests and steps finish first.
+    serves them beside an ASGI app. Ctrl-C or SIGTERM lets running requests and steps finish first;
+    SIGHUP reads the configuration again, for the requests that come from then on.
 
     \b
     Examples:
@@ -56,18 +58,21 @@ def serve(
         "server.port": port,
         "server.workers": workers,
     }
-    settings = settings_of(config, options)
+    read = functools.partial(settings_of, config, options)
+    settings = read()
     _check(settings)
     try:
         from oncekey.cli.server import run
     except ModuleNotFoundError as error:
         raise Failure(f"{error}; serving needs it: pip install 'oncekey[edge]'") from error
-    run(settings)
+    run(settings, read)
 
 
 def _check(settings: Settings) -> None:
     app, server = settings.app, settings.server
-    if not (app.target or app.workflows or server.api or server.grpc_port is not None):
+    targets = app.target or app.workflows or server.api or server.grpc_port is not None
+    # Routes alone are forwarded, or decided about for a gateway.
+    if not (targets or settings.routes):
         raise Failure(
             "there is no app to serve; name it with --app module:app, [app] target or workflows"
         )

@@ -18,16 +18,22 @@ from uvicorn.supervisors import Multiprocess
 
 from oncekey.cli.banner import Banner
 from oncekey.cli.failure import Failure
+from oncekey.cli.reload import Reload, Rereading, Terminal, came_already, notice, staying
 from oncekey.compose.service import Service, service_of
 from oncekey.config import Settings
 from oncekey.core.callers import Callers
+from oncekey.edge.lane import EdgeProtocol
 
 _DEMO_LIFE = 24 * 3600.0
 _NO_START = "the app did not start; what it said about it is above"
 
 
-def run(settings: Settings) -> None:
-    """Serve until told to stop; running requests and steps finish, then the ledger is closed."""
+def run(settings: Settings, read: Callable[[], Settings]) -> None:
+    """Serve until told to stop; running requests and steps finish, then the ledger is closed.
+
+    `read` answers the settings anew, when SIGHUP says that they are others.
+    """
+    notice()
     service = service_of(settings)
     try:
         listening = _listen(settings)
@@ -39,26 +45,31 @@ def run(settings: Settings) -> None:
     if settings.server.workers > 1:
         # It was built to see that it can be; each worker builds its own.
         service.at_end()
-        _run_workers(settings, listening, banner)
+        _run_workers(settings, Rereading(read), listening, banner)
     else:
-        _run_alone(settings, service, listening, banner)
+        _run_alone(settings, Rereading(read), service, listening, banner)
 
 
 def _run_alone(
-    settings: Settings, service: Service, listening: socket.socket, banner: Banner
+    settings: Settings,
+    rereading: Rereading,
+    service: Service,
+    listening: socket.socket,
+    banner: Banner,
 ) -> None:
     _ignore_second_signals()
-    ready = functools.partial(_stoppable, lambda: service)
+    ready = functools.partial(_ready, lambda _: service, settings, rereading)
     try:
         _Server(_uvicorn(settings, ready), service, banner).run(sockets=[listening])
     except SystemExit as ended:
         raise Failure(_NO_START) from ended
 
 
-def _run_workers(settings: Settings, listening: socket.socket, banner: Banner) -> None:
+def _run_workers(
+    settings: Settings, rereading: Rereading, listening: socket.socket, banner: Banner
+) -> None:
     click.echo(banner.text(settings.server.grpc_port))
-    ready = functools.partial(_stoppable, functools.partial(service_of, settings))
-    workers = Multiprocess(_uvicorn(settings, ready), sockets=[listening])
+    workers = _Workers(settings, rereading, listening)
     workers.run()
     if any(process.exitcode == STARTUP_FAILURE for process in workers.processes):
         raise Failure(_NO_START)
@@ -72,10 +83,12 @@ def _demo_key(service: Service) -> str:
     return asyncio.run(created)[1]
 
 
-def _stoppable(build: Callable[[], Service]) -> Service:
-    """The service, told of the signal that ends it before requests are waited for. uvicorn builds
-    its app on the loop, when it has set its own handlers."""
-    service = build()
+def _ready(
+    build: Callable[[Settings], Service], settings: Settings, rereading: Rereading
+) -> Service:
+    """The service, told of the signal that ends it before requests are waited for, and of the one
+    that has it reloaded. uvicorn builds its app on the loop, when it has set its own handlers."""
+    service = build(settings)
     loop = asyncio.get_running_loop()
 
     def stop(then: Any, number: int, frame: FrameType | None) -> None:
@@ -84,7 +97,45 @@ def _stoppable(build: Callable[[], Service]) -> Service:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, functools.partial(stop, signal.getsignal(number)))
+    Reload(service, settings, rereading).hear()
     return service
+
+
+class _Workers(Multiprocess):
+    """Processes on one socket. SIGHUP has them read the configuration, where uvicorn would end each
+    and start another."""
+
+    def __init__(self, settings: Settings, rereading: Rereading, listening: socket.socket) -> None:
+        self._settings = settings
+        self._rereading = rereading
+        self._terminal = Terminal()
+        missed = [signal.SIGHUP] if came_already() else []
+        super().__init__(_uvicorn(settings, self._ready_with(settings)), sockets=[listening])
+        self.signal_queue += missed
+
+    def handle_hup(self) -> None:
+        if self._terminal.is_gone:
+            self.should_exit.set()
+            return
+        settings = self._rereading.after(self._settings)
+        if settings is None:
+            return
+        with staying() as stays:
+            # To see that it can be built: workers that cannot start would end the server.
+            service_of(settings).at_end()
+        if stays:
+            return
+        self._settings = settings
+        # For a worker that takes the place of one that died.
+        self.config.app = self._ready_with(settings)
+        for process in self.processes:
+            if process.pid is not None and process.exitcode is None:
+                os.kill(process.pid, signal.SIGHUP)
+        self._rereading.tell()
+
+    def _ready_with(self, settings: Settings) -> Callable[[], Service]:
+        rereading = self._rereading._replace(is_worker=True)
+        return functools.partial(_ready, service_of, settings, rereading)
 
 
 class _Server(uvicorn.Server):
@@ -107,6 +158,10 @@ def _uvicorn(settings: Settings, ready: Callable[[], Service]) -> uvicorn.Config
         factory=True,
         workers=settings.server.workers,
         lifespan="on",
+        http=EdgeProtocol,
+        # Who is at the other end is what the connection says, and nobody else.
+        proxy_headers=False,
+        server_header=False,
         log_level="warning",
         timeout_graceful_shutdown=max(1, round(settings.server.grace)),
         # A worker answers nothing while it imports the app; on a busy machine that takes its time.
