@@ -15,6 +15,7 @@ pytest_plugins = [
     "tests.fixtures.receiver",
     "tests.fixtures.served",
     "tests.fixtures.shelf",
+    "tests.fixtures.site",
     "tests.fixtures.street",
     "tests.fixtures.vault",
     "tests.fixtures.workers",

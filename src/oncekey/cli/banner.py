@@ -25,7 +25,8 @@ class Banner(NamedTuple):
 
     def text(self, grpc_port: int | None = None) -> str:
         settings = self.settings
-        served = " and ".join(filter(None, (settings.app.target, settings.app.workflows)))
+        parts = (settings.app.target, settings.app.workflows, *map(_shown, settings.upstreams))
+        served = " and ".join(filter(None, parts))
         lines = [
             f"OnceKey serves {served or 'the API'} on {self.url}",
             f"Ledger: {without_secrets(settings.store.url)}",
@@ -65,12 +66,17 @@ class Banner(NamedTuple):
         ]
 
 
+def _shown(upstream: str) -> str:
+    return f"the upstream {upstream}"
+
+
 def _route_to_try(settings: Settings) -> RouteSettings | None:
     """The first route with an example, else the first that can be tried without one."""
     fit = [
         each
         for each in settings.routes
         if "{" not in each.path
+        and (each.upstream is None or each.identity == "optional")
         and (each.methods is None or "POST" in each.methods)
         and each.policy != "PROHIBITED"
     ]

@@ -109,9 +109,10 @@ class _Workers(Multiprocess):
         self._settings = settings
         self._rereading = rereading
         self._terminal = Terminal()
-        missed = [signal.SIGHUP] if came_already() else []
+        earlier = signal.getsignal(signal.SIGHUP)
         super().__init__(_uvicorn(settings, self._ready_with(settings)), sockets=[listening])
-        self.signal_queue += missed
+        if came_already(earlier):
+            self.signal_queue.append(signal.SIGHUP)
 
     def handle_hup(self) -> None:
         if self._terminal.is_gone:

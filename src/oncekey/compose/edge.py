@@ -46,9 +46,18 @@ class Built(NamedTuple):
 class EdgeWork:
     """The edge for one life of an application."""
 
-    def __init__(self, settings: Settings, ledger: Ledger, engine: Engine | None, app: App) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        ledger: Ledger,
+        engine: Engine | None,
+        app: App,
+        *,
+        has_app: bool,
+    ) -> None:
         self._ledger = ledger
         self._engine = engine
+        self._has_app = has_app
         self._built = self._build(settings)
         self._grace = settings.server.grace
         self._retiring: set[asyncio.Task[None]] = set()
@@ -129,11 +138,11 @@ def upstreams_of(settings: Settings) -> dict[str, Upstream]:
 def edge_routes_of(
     settings: Settings, upstreams: dict[str, Upstream] | None = None
 ) -> tuple[EdgeRoute, ...]:
-    """The routes that have an upstream; without `upstreams`, only to be looked at."""
+    """Those without an upstream belong to the app, or to a gateway that asks about them. Without
+    `upstreams`, only to be looked at."""
+    there = upstreams or {}
     return tuple(
-        _route_of(each, settings, None if upstreams is None else upstreams[each.upstream])
-        for each in settings.routes
-        if each.upstream is not None
+        _route_of(each, settings, there.get(each.upstream or "")) for each in settings.routes
     )
 
 

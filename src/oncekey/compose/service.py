@@ -93,7 +93,8 @@ def _service_on(ledger: Ledger, settings: Settings, targets: Targets) -> Service
     has_api = durable is not None and (targets.workflows is not None if api is None else api)
     if durable is not None and has_api:
         front = Front(durable.api, front)
-    edge = EdgeWork(settings, ledger, durable.engine if durable is not None else None, front)
+    engine = durable.engine if durable is not None else None
+    edge = EdgeWork(settings, ledger, engine, front, has_app=app is not None)
     return Service(edge, ledger, durable, has_api=has_api, parts=parts)
 
 

@@ -23,6 +23,8 @@ from oncekey.edge.target import path_of
 from oncekey.edge.watch import Watch
 from oncekey.integrations.asgi import App, Receive, Scope, Send, respond
 from oncekey.wire.body import Body
+from oncekey.wire.headers import lines_of
+from oncekey.wire.identity import namespace_of_credentials
 from oncekey.wire.problem import Response, problem
 from oncekey.wire.replies import ok
 
@@ -42,6 +44,8 @@ class Edge:
     head_timeout: float = 10.0
     body_timeout: float = 30.0
     decides: bool = True
+    has_app: bool = False
+    """Whether there is an app in this process, which knows callers by their credentials."""
     paths: dict[tuple[bytes, bytes], tuple[EdgeRoute, str]] = field(default_factory=dict)
     """Routes by method and path as they were last asked for; bounded by whoever puts them in."""
 
@@ -70,7 +74,7 @@ class EdgeApp:
             await send_answer(send, answer)
             return
         route = edge.table.find(asked.method, asked.path)
-        if route is None:
+        if route is None or route.upstream is None:
             await self._app(scope, receive, send)
         elif path_of(asked.target) is None:
             # Whoever is behind may read it as another path than we do.
@@ -93,18 +97,24 @@ class EdgeApp:
         if path == DOCUMENT:
             return ok(edge.document)
         if path.startswith(OPERATIONS):
-            known = await edge.proxy.identify(asked)
-            if isinstance(known, Response):
-                return known
-            return await edge.recovery.by_operation(path, known)
+            return await self._recover(edge, asked, ())
         routes = edge.recovery.routes_of(path)
-        if not routes:
-            return None
+        return await self._recover(edge, asked, routes) if routes else None
+
+    async def _recover(self, edge: Edge, asked: Asked, routes: tuple[EdgeRoute, ...]) -> Response:
+        """By operation where there are no `routes`. Callers of the app in this process are known by
+        their credentials alone, as the app's own requests are."""
+        own = namespace_of_credentials(lines_of(asked.headers).credentials)
         anonymous = all(route.anonymous for route in routes)
-        known = await edge.proxy.identify(asked, anonymous=anonymous)
+        known: Known | Response | None
+        known = await edge.proxy.identify(asked, anonymous=bool(routes) and anonymous)
         if isinstance(known, Response):
-            return known
-        return await edge.recovery.by_key(path, routes, known)
+            if not edge.has_app or any(route.upstream is not None for route in routes):
+                return known
+            known = None
+        if routes:
+            return await edge.recovery.by_key(asked.path, routes, known, own)
+        return await edge.recovery.by_operation(asked.path, known, own)
 
     async def _serve(
         self, edge: Edge, asked: Asked, route: EdgeRoute, receive: Receive, send: Send

@@ -43,7 +43,10 @@ class Recovery:
         found = _BY_KEY.fullmatch(path)
         return tuple(self._keyed(found[1])) if found else ()
 
-    async def by_key(self, path: str, routes: tuple[EdgeRoute, ...], known: Known) -> Response:
+    async def by_key(
+        self, path: str, routes: tuple[EdgeRoute, ...], known: Known | None, own: str
+    ) -> Response:
+        """`own` is the namespace of callers of the app, who are known by their credentials."""
         found = _BY_KEY.fullmatch(path)
         assert found is not None
         try:
@@ -51,39 +54,40 @@ class Recovery:
         except KeyInvalid:
             return problem("not-found")
         refs = tuple(
-            Ref(Scope(namespace_at(route, known.identity), place_of(route, method)), key)
+            Ref(Scope(namespace, place_of(route, method)), key)
             for route in routes
-            if (route.level == "platform") == (known.role == "admin")
+            for namespace in _namespaces_at(route, known, own)
             for method in sorted(route.rule.methods)
         )
         longest = max(route.rule.attach_timeout for route in routes)
-        return await self._answer(refs, known, 0.0 if found[3] else min(longest, LONGEST_WAIT))
+        return await self._answer(refs, known, own, 0.0 if found[3] else min(longest, LONGEST_WAIT))
 
-    async def by_operation(self, path: str, known: Known) -> Response:
+    async def by_operation(self, path: str, known: Known | None, own: str) -> Response:
         name = path.removeprefix(OPERATIONS)
         at_once = name.endswith(_OUTPUT)
         number = number_of(name.removesuffix(_OUTPUT))
         if number is None:
             return problem("not-found")
-        return await self._answer((number,), known, 0.0 if at_once else LONGEST_WAIT)
+        return await self._answer((number,), known, own, 0.0 if at_once else LONGEST_WAIT)
 
     def _keyed(self, path: str) -> Iterator[EdgeRoute]:
         for route in self._table.matching(path):
             if route.keyed:
                 yield route
 
-    async def _answer(self, refs: tuple[Ref | int, ...], known: Known, wait: float) -> Response:
+    async def _answer(
+        self, refs: tuple[Ref | int, ...], known: Known | None, own: str, wait: float
+    ) -> Response:
         try:
-            found = await self._newest(refs, known)
+            found = await self._newest(refs, _namespaces_of(known) | {own})
             if found is None:
                 return problem("not-found")
             return await self._told(found, wait)
         except OnceKeyError as error:
             return problem_of(error)
 
-    async def _newest(self, refs: tuple[Ref | int, ...], known: Known) -> Found | None:
+    async def _newest(self, refs: tuple[Ref | int, ...], own: frozenset[str]) -> Found | None:
         """A key may have been used with several methods of a route; the last time is meant."""
-        own = _namespaces_of(known)
         looked = [await self._ledger.alook(ref) for ref in refs]
         seen = [each for each in looked if each is not None]
         mine = [each for each in seen if each.record.ref.scope.namespace in own]
@@ -107,8 +111,18 @@ class Recovery:
         return in_flight(record.operation_id)
 
 
-def _namespaces_of(known: Known) -> frozenset[str]:
+def _namespaces_at(route: EdgeRoute, known: Known | None, own: str) -> tuple[str, ...]:
+    if route.upstream is None:
+        return (own,)
+    if known is None or (route.level == "platform") != (known.role == "admin"):
+        return ()
+    return (namespace_at(route, known.identity),)
+
+
+def _namespaces_of(known: Known | None) -> frozenset[str]:
     """Whose operations are a caller's own: its keys at each level."""
+    if known is None:
+        return frozenset()
     tenant, subject = known.identity.tenant, known.identity.subject
     if known.role == "admin":
         return frozenset({namespace_of(tenant, PLATFORM_LEVEL, subject)})
