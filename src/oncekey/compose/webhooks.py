@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
+from oncekey.compose.address import Postgres, address_of
 from oncekey.config.settings import Settings
 from oncekey.config.webhook_settings import ProviderSettings, VaultSettings
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.ledger import Ledger
-from oncekey.webhooks.keys import keys_in_file, keys_in_variable, make_key_file
+from oncekey.webhooks.keys import HOW_TO_MAKE, keys_in_file, keys_in_variable, make_key_file
 from oncekey.webhooks.provider import Provider
 from oncekey.webhooks.providers.declared import (
     DeclaredProvider,
@@ -34,7 +34,7 @@ def sources_of(settings: Settings, ledger: Ledger) -> Sources:
 
 def keeper_of(settings: Settings) -> SecretKeeper:
     """Where secrets are kept. Unless a key is configured, there is a file for it beside the
-    configuration, which is made when the first secret is."""
+    configuration, which is made when the first secret is: on one machine, that is all it takes."""
     webhooks = settings.webhooks
     if webhooks.secrets == "vault":
         return _vault_of(webhooks.vault)
@@ -43,7 +43,16 @@ def keeper_of(settings: Settings) -> SecretKeeper:
     def keys() -> tuple[bytes, ...]:
         return keys_in_variable(webhooks.key_env, os.environ) or keys_in_file(path)
 
-    return LocalSecrets(keys, make=partial(make_key_file, path))
+    def make() -> None:
+        if isinstance(address_of(settings.store.url), Postgres):
+            # Another machine would make another key, and neither could open what the other seals.
+            raise ConfigurationError(
+                f"there is no key to seal secrets with: set {webhooks.key_env} to one, the same "
+                f"for every process, or put it into {path} with mode 600; {HOW_TO_MAKE}"
+            )
+        make_key_file(path)
+
+    return LocalSecrets(keys, make=make)
 
 
 def key_file_of(settings: Settings) -> Path:

@@ -6,11 +6,13 @@ import json
 from typing import Any, NamedTuple
 
 from oncekey.core.errors import InvalidInput
+from oncekey.core.identifier import number_in, text_of
 from oncekey.core.ledger import Ledger
 from oncekey.core.scope import namespace_of
 from oncekey.core.steps import Steps
 
 MAX_DETAILS = 4000
+PREFIX = "au_"
 _MAX_TEXT = 300
 
 
@@ -27,6 +29,10 @@ class AuditEntry(NamedTuple):
     tenant: str | None
     details: str
     """A JSON object."""
+
+    @property
+    def public_id(self) -> str:
+        return text_of(PREFIX, self.id)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -87,6 +93,11 @@ class Audit:
             )
             if (yield KeepAudit(entry)):
                 return entry
+
+
+def entry_number(public_id: str) -> int | None:
+    """None for anything that is not the id of an entry."""
+    return number_in(PREFIX, public_id)
 
 
 def _details_of(details: dict[str, Any]) -> str:

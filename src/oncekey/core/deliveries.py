@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from oncekey.core.errors import OnceKeyError
 from oncekey.core.flood import Flood, running_loop
+from oncekey.core.identifier import number_in, text_of
 from oncekey.core.ledger import Ledger
 from oncekey.core.steps import Steps
 from oncekey.core.waiting import ThreadWaiter
@@ -29,6 +30,7 @@ Verdict = Literal[
 # Each of these is a claim as well, so there are never more of them than of claims. All others can
 # be brought about again and again, by whoever holds one good delivery or none at all.
 _UNBOUNDED = frozenset({"accepted", "failed"})
+PREFIX = "dl_"
 _MAX_TEXT = 300
 
 
@@ -47,6 +49,10 @@ class LoggedDelivery(NamedTuple):
     times: int = 1
     """How many it stands for: a flood is one line."""
     expires_at: int = 0
+
+    @property
+    def public_id(self) -> str:
+        return text_of(PREFIX, self.id)
 
 
 class KeepDeliveries(NamedTuple):
@@ -140,6 +146,11 @@ class Deliveries:
             # The ledger may be closed by now.
             with suppress(OnceKeyError):
                 self._ledger.store.submit(KeepDeliveries(gathered), ThreadWaiter())
+
+
+def delivery_number(public_id: str) -> int | None:
+    """None for anything that is not the id of a delivery."""
+    return number_in(PREFIX, public_id)
 
 
 def _plain(text: str) -> str:

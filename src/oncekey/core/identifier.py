@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 
 # 42 bits of milliseconds leave 21 bits below them within a signed 64-bit column.
 _LOW_BITS = 21
+_DIGITS = re.compile(r"[0-9a-f]{16}")
 
 
 class OperationNumbers:
@@ -49,3 +51,17 @@ def millisecond_of(number: int) -> int:
 def first_number(millisecond: int) -> int:
     """No number drawn then or later is lower."""
     return max(0, millisecond) << _LOW_BITS
+
+
+def text_of(prefix: str, number: int) -> str:
+    """`dl_` and 16 hexadecimal digits, say, which sort as the number does."""
+    return f"{prefix}{number:016x}"
+
+
+def number_in(prefix: str, text: str) -> int | None:
+    """The inverse of `text_of`; None for anything else."""
+    digits = text.removeprefix(prefix)
+    if digits == text or not _DIGITS.fullmatch(digits):
+        return None
+    number = int(digits, 16)
+    return number if number < 1 << 63 else None

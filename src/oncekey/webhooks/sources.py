@@ -181,6 +181,15 @@ class Sources:
             if changed is not None:
                 return changed
 
+    async def reseal(self, webhook_id: str) -> Source:
+        """Seal its secrets anew, with the newest key: then the older ones can go."""
+        while True:
+            old = await self._stored(webhook_id)
+            kept = await self._keeper.edit(old, lambda ring: ring)
+            changed = await self._put(old, old._replace(secrets=kept))
+            if changed is not None:
+                return changed
+
     async def delete(self, webhook_id: str) -> bool:
         """Whether there was one. Its deliveries are refused from now on, its secrets are gone."""
         webhook = await self._look(webhook_id)
