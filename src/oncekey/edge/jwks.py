@@ -133,6 +133,9 @@ class FetchedKeys:
             ring = ring_of_jwks(document, self._algorithms)
         except IdentityUnavailable as error:
             self._failed(str(error))
+        except asyncio.CancelledError:
+            # Those who wait are told so, instead of being cancelled with it.
+            self._failed("the edge is being closed")
         except ValueError as error:
             self._failed(f"auth.jwt.jwks_url gave no JWKS: {error}")
         except Exception as error:  # noqa: BLE001 - whatever it is, the last keys hold

@@ -27,6 +27,7 @@ class Remote:
         self._most = most
         self._client = client
         self._own: httpx.AsyncClient | None = None
+        self._closed = False
 
     async def get(self, url: str) -> bytes:
         """The body of a 200. Raises `IdentityUnavailable` for anything else."""
@@ -37,6 +38,7 @@ class Remote:
         return await self._ask("POST", url, headers, body)
 
     async def close(self) -> None:
+        self._closed = True
         if self._own is not None:
             own, self._own = self._own, None
             await own.aclose()
@@ -45,6 +47,8 @@ class Remote:
         import httpx
 
         where = _where(url)
+        if self._closed:
+            raise IdentityUnavailable(f"{where} is not asked: the edge is being closed")
         try:
             async with asyncio.timeout(self._timeout):
                 return await self._read(method, url, headers, body)

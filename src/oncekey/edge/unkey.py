@@ -85,6 +85,9 @@ class Unkey:
             answer = object_in(await self._remote.post(self._url, self._headers, body))
         except ValueError as error:
             raise IdentityUnavailable(f"Unkey gave no answer that can be read: {error}") from None
+        except asyncio.CancelledError:
+            # Those who wait are told so, instead of being cancelled with it.
+            raise IdentityUnavailable("the edge is being closed") from None
         data = answer.get("data")
         if not isinstance(data, dict) or not isinstance(data.get("valid"), bool):
             raise IdentityUnavailable("Unkey does not say whether the key is valid")
