@@ -29,6 +29,8 @@ class Address(NamedTuple):
 
 def address_of(url: str) -> Address:
     """`http://host`, `https://host:port/base`, `http+unix://%2Frun%2Fapp.sock/base`."""
+    if not url.isprintable() or " " in url:
+        raise ConfigurationError("the URL of an upstream has a blank or a control character in it")
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -37,7 +39,7 @@ def address_of(url: str) -> Address:
     _check(parts)
     base = parts.path.rstrip("/").encode("ascii")
     if parts.scheme == "http+unix":
-        return Address("", 0, False, unquote(parts.netloc), b"localhost", base)
+        return Address("", 0, False, _path_of(parts.netloc), b"localhost", base)
     host = parts.hostname or ""
     usual = _PORTS[parts.scheme]
     name = f"[{host}]" if ":" in host else host
@@ -57,6 +59,13 @@ def _check(parts: SplitResult) -> None:
         raise ConfigurationError("the path of an upstream's URL is printable ASCII")
     if parts.scheme != "http+unix" and not parts.hostname:
         raise ConfigurationError("the URL of an upstream names a host")
+
+
+def _path_of(netloc: str) -> str:
+    path = unquote(netloc)
+    if not path.startswith("/") or "\0" in path:
+        raise ConfigurationError("a Unix socket is named like http+unix://%2Frun%2Fapp.sock")
+    return path
 
 
 def _ascii(authority: str) -> bytes:

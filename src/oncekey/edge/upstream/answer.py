@@ -44,7 +44,7 @@ class Rest:
                 raise self._end
             if self._end:
                 raise StopAsyncIteration
-            self._news = self._ask.loop.create_future()
+            self._news = asyncio.get_running_loop().create_future()
             await self._news
         piece = self._pieces.popleft()
         self._ahead -= len(piece)

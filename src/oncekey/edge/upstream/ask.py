@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, Iterable
+from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
 from oncekey.core.errors import UpstreamError
@@ -29,88 +30,70 @@ class Listener(Protocol):
 
 
 class Ask:
-    """A handle on a request. After its end all of it does nothing."""
+    """A handle on a request. After the end of the answer it does nothing."""
 
-    __slots__ = (
-        "began",
-        "bodiless",
-        "connection",
-        "deadline",
-        "large",
-        "listener",
-        "loop",
-        "over",
-        "payload",
-        "pouring",
-        "since",
-        "timeout",
-    )
+    # Values of the class where nearly every ask has the same: it is made on every request.
+    connection: Connection | None = None
+    pouring: Pouring | None = None
+    """Who writes a body that comes in pieces."""
+    large = b""
+    """A body that is too large to be copied behind its head."""
+    began = False
+    over = False
 
-    def __init__(
-        self,
-        listener: Listener,
-        loop: asyncio.AbstractEventLoop,
-        since: float,
-        timeout: float,
-        *,
-        bodiless: bool,
-    ) -> None:
+    def __init__(self, listener: Listener, timeout: float, payload: bytes, bodiless: bool) -> None:
         self.listener = listener
-        self.loop = loop
-        self.since = since
         self.timeout = timeout
-        self.deadline = since + timeout
-        self.bodiless = bodiless
-        """It is a HEAD: its answer has no body."""
-        self.payload = b""
+        self.payload = payload
         """What is written when there is a connection."""
-        self.large = b""
-        """What is written behind it: a body too large to be copied there."""
-        self.connection: Connection | None = None
-        self.pouring: Pouring | None = None
-        """Who writes a body that comes in pieces."""
-        self.began = False
-        """The listener knows the head, and not yet the end."""
-        self.over = False
+        self.bodiless = bodiless
+        """Whether it is a HEAD, so that its answer has no body."""
+        self.restart()
+
+    def restart(self) -> None:
+        """Its time begins now."""
+        self.since = now = monotonic()
+        self.deadline = now + self.timeout
 
     def pause(self) -> None:
-        """Read no more of the answer for now. While it is paused, no time runs."""
+        """Read no more of the answer for now. Until it is resumed, no time runs."""
         if self.connection is not None:
             self.deadline = NEVER
             self.connection.pause_reading()
 
     def resume(self) -> None:
         if self.connection is not None:
-            self.prolong()
+            self.deadline = monotonic() + self.timeout
             self.connection.resume_reading()
 
     def abandon(self) -> None:
-        """Nobody wants the answer any more. The listener is told nothing of it."""
-        self.finish()
-        if self.connection is not None:
-            self.connection.drop(self)
-
-    def prolong(self) -> None:
-        """Something moved: the time begins anew."""
-        self.deadline = self.loop.time() + self.timeout
-
-    def fail(self, error: UpstreamError) -> None:
+        """Nobody wants the answer any more. The listener hears nothing of it."""
         if not self.over:
             self.finish()
-            self.tell_failure(error)
+            if self.connection is not None:
+                self.connection.drop()
+
+    def prolong(self) -> None:
+        """Something moved: it has all of its time again."""
+        if self.deadline != NEVER:
+            self.deadline = monotonic() + self.timeout
+
+    def fail(self, error: UpstreamError) -> None:
+        if self.over:
+            return
+        self.finish()
+        try:
+            self.listener.failed(error)
+        except Exception as mistake:  # noqa: BLE001 - a listener's mistake is the listener's alone
+            tell_mistake(mistake)
 
     def finish(self) -> None:
         self.over = True
         if self.pouring is not None:
             self.pouring.stop()
 
-    def tell_failure(self, error: UpstreamError) -> None:
-        try:
-            self.listener.failed(error)
-        except Exception as mistake:  # noqa: BLE001 - a listener's mistake is the listener's alone
-            self.mistaken(mistake)
 
-    def mistaken(self, error: Exception) -> None:
-        """A listener raised: told to the loop, so that the connection does not suffer for it."""
-        context = {"message": "the listener of an upstream raised", "exception": error}
-        self.loop.call_exception_handler(context)
+def tell_mistake(error: Exception) -> None:
+    """A listener raised: told to the loop, so that the connection does not suffer for it."""
+    context = {"message": "the listener of an upstream raised", "exception": error}
+    asyncio.get_running_loop().call_exception_handler(context)

@@ -8,7 +8,7 @@ import select
 from typing import TYPE_CHECKING, cast
 
 from oncekey.core.errors import UpstreamError, UpstreamTimeout, UpstreamUncertain
-from oncekey.edge.upstream.ask import Ask
+from oncekey.edge.upstream.ask import Ask, tell_mistake
 from oncekey.edge.upstream.framing import END, Head, Malformed
 from oncekey.edge.upstream.reading import Reading
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 # A body of a known length up to this is told whole, even when it comes in several pieces.
 GATHERED = 64 << 10
-# One that rested longer is looked at before it is used: the upstream may have closed it just now.
-RESTED = 0.02
+# One that rested for longer is looked at before it is used: the upstream may have closed it.
+RESTED = 0.005
 _NEWS = select.POLLIN | select.POLLHUP | select.POLLERR
 
 
@@ -31,8 +31,8 @@ class Connection(asyncio.Protocol):
         "_news",
         "_pool",
         "_reading",
-        "_spoilt",
         "_transport",
+        "_unsent",
         "_write",
         "ask",
         "closed",
@@ -47,11 +47,11 @@ class Connection(asyncio.Protocol):
         self.limit = idle
         """For how many seconds it may rest."""
         self.rested = 0.0
+        """Since when it does."""
         self.closed = False
         self._reading: Reading | None = None
         self._gathered: list[bytes] = []
         self._clogged = False
-        self._spoilt = False
         self._drained: asyncio.Future[None] | None = None
         self._news: select.poll | None = None
 
@@ -72,19 +72,19 @@ class Connection(asyncio.Protocol):
     def fresh(self, now: float) -> bool:
         """Whether it can be used after its rest, as far as can be known without writing."""
         rest = now - self.rested
-        if rest > self.limit or self.closed or self._transport.is_closing():
+        if rest > self.limit or self._transport.is_closing():
             return False
         return rest < RESTED or not self._has_news()
 
     def expire(self, now: float) -> None:
-        """Called now and then."""
+        """End what is late: an answer, or a rest."""
         ask = self.ask
-        if ask is not None:
-            if ask.deadline < now:
-                late = f"the upstream {self._pool.address} did not answer within {ask.timeout:g} s"
-                self.fail(UpstreamTimeout(late))
-        elif now - self.rested > self.limit:
-            self.close()
+        if ask is None:
+            if now - self.rested > self.limit:
+                self.close()
+        elif now > ask.deadline:
+            late = f"the upstream {self._pool.address} did not answer within {ask.timeout:g} s"
+            self.fail(UpstreamTimeout(late))
 
     def fail(self, error: UpstreamError) -> None:
         ask = self._end()
@@ -92,10 +92,10 @@ class Connection(asyncio.Protocol):
         if ask is not None:
             ask.fail(error)
 
-    def drop(self, ask: Ask) -> None:
-        if self.ask is ask:
-            self._end()
-            self.abort()
+    def drop(self) -> None:
+        """Nobody wants the answer."""
+        self._end()
+        self.abort()
 
     def close(self) -> None:
         self._leave()
@@ -117,6 +117,7 @@ class Connection(asyncio.Protocol):
         self._write(piece)
 
     async def drained(self) -> None:
+        """When the upstream has taken enough to be sent more."""
         if self._clogged:
             self._drained = asyncio.get_running_loop().create_future()
             await self._drained
@@ -125,9 +126,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        # So that `pause_writing` says of every request whether all of it has left.
-        self._transport.set_write_buffer_limits(high=0)
         self._write = self._transport.write
+        self._unsent = self._transport.get_write_buffer_size
 
     def pause_writing(self) -> None:
         self._clogged = True
@@ -144,6 +144,7 @@ class Connection(asyncio.Protocol):
             self.abort()
             return
         if self._reading is None and ask.pouring is None:
+            # Nearly every answer: its head was seen before, and all of it is here.
             end = data.find(END) + 4
             head = self._known.get(data[:end])
             if head is not None and head.length == len(data) - end and not ask.bodiless:
@@ -155,22 +156,14 @@ class Connection(asyncio.Protocol):
         ask, reading = self.ask, self._reading
         if ask is None:
             self.abort()
-            return
-        if reading is None:
-            self.fail(self._uncertain("it closed the connection and did not answer"))
-            return
-        try:
-            reading.end()
-        except Malformed as error:
-            self.fail(self._uncertain(error))
-            return
-        assert reading.head is not None
-        self._advance(ask, reading, reading.head, b"")
+        elif reading is None:
+            self.fail(self._uncertain("it closed the connection without an answer"))
+        else:
+            self._read_end(ask, reading)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self.ask is not None:
-            why = exc or "the connection was closed"
-            self.fail(self._uncertain(why))
+            self.fail(self._uncertain(exc or "the connection was closed"))
         self._leave()
 
     # Reading.
@@ -189,9 +182,18 @@ class Connection(asyncio.Protocol):
         if reading.head is not None:
             self._advance(ask, reading, reading.head, body)
 
+    def _read_end(self, ask: Ask, reading: Reading) -> None:
+        try:
+            head = reading.end()
+        except Malformed as error:
+            self.fail(self._uncertain(error))
+            return
+        self._advance(ask, reading, head, b"")
+
     def _advance(self, ask: Ask, reading: Reading, head: Head, body: bytes) -> None:
         if ask.pouring is not None:
-            self._stop_pouring(ask)
+            # It is answered: what is left of its body is not sent.
+            ask.pouring.stop()
         if ask.began:
             self._tell_more(ask, head, body, complete=reading.complete)
         elif reading.complete:
@@ -202,13 +204,6 @@ class Connection(asyncio.Protocol):
         else:
             self._tell_beginning(ask, head, body)
 
-    def _stop_pouring(self, ask: Ask) -> None:
-        """It is answered: what is left of the body is not sent, and nothing after it can be."""
-        assert ask.pouring is not None
-        if not ask.pouring.whole:
-            ask.pouring.stop()
-            self._spoilt = True
-
     # Telling. The connection is free before the listener hears of the end, whatever it then does.
 
     def _tell_whole(self, ask: Ask, head: Head, body: bytes) -> None:
@@ -216,7 +211,7 @@ class Connection(asyncio.Protocol):
         try:
             ask.listener.whole(head.status, head.headers, body)
         except Exception as mistake:  # noqa: BLE001 - a listener's mistake is the listener's alone
-            ask.mistaken(mistake)
+            tell_mistake(mistake)
 
     def _tell_beginning(self, ask: Ask, head: Head, body: bytes) -> None:
         ask.began = True
@@ -226,7 +221,7 @@ class Connection(asyncio.Protocol):
             if body and not ask.over:
                 ask.listener.chunk(body)
         except Exception as mistake:  # noqa: BLE001 - as above
-            ask.mistaken(mistake)
+            tell_mistake(mistake)
 
     def _tell_more(self, ask: Ask, head: Head, body: bytes, *, complete: bool) -> None:
         ask.prolong()
@@ -238,14 +233,14 @@ class Connection(asyncio.Protocol):
             if complete:
                 ask.listener.ended()
         except Exception as mistake:  # noqa: BLE001 - as above
-            ask.mistaken(mistake)
+            tell_mistake(mistake)
 
     # Ends.
 
     def _release(self, ask: Ask, head: Head) -> None:
         self._end()
         ask.over = True
-        if not head.keeps or self._clogged or self._spoilt or self.closed:
+        if not head.keeps or self.closed or self._unsent() or (ask.pouring and ask.pouring.unsent):
             self.close()
             return
         if head.patience is not None:
@@ -253,7 +248,8 @@ class Connection(asyncio.Protocol):
         self._pool.rest(self)
 
     def _end(self) -> Ask | None:
-        ask, self.ask = self.ask, None
+        ask = self.ask
+        self.ask = None
         if self._reading is not None:
             self._reading = None
             self._gathered = []
@@ -267,7 +263,7 @@ class Connection(asyncio.Protocol):
             self._pool.leave(self)
 
     def _uncertain(self, why: object) -> UpstreamUncertain:
-        return UpstreamUncertain(f"the upstream {self._pool.address} was asked, and: {why}")
+        return UpstreamUncertain(f"the upstream {self._pool.address} was asked, and then: {why}")
 
     def _has_news(self) -> bool:
         """Whether the kernel has something for it that the loop has not seen yet."""

@@ -9,6 +9,7 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import Sequence
+from time import monotonic
 from typing import NamedTuple
 
 from oncekey.core.errors import UpstreamUncertain, UpstreamUnreachable
@@ -17,7 +18,7 @@ from oncekey.edge.upstream.answer import Answer, Gathering
 from oncekey.edge.upstream.ask import Ask, Body, Listener
 from oncekey.edge.upstream.connection import Connection
 from oncekey.edge.upstream.framing import Heads
-from oncekey.edge.upstream.pouring import Pouring
+from oncekey.edge.upstream.pouring import Pieces, Pouring
 from oncekey.edge.upstream.request import RequestWriter, framing_of
 
 SWEEP = 0.1
@@ -82,28 +83,22 @@ class Upstream:
         length: int | None = None,
     ) -> Ask:
         """`length`: of a body that comes in pieces, when it is known. Raises InvalidInput."""
-        loop = self._loop or self._begin()
-        head = self._writer.head(method, target, headers)
-        ask = Ask(
-            listener,
-            loop,
-            loop.time(),
-            self._timeout if timeout is None else timeout,
-            bodiless=method == b"HEAD",
-        )
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
         if isinstance(body, bytes):
-            size = len(body)
-            head += framing_of(method, size)
-            if size <= _JOINED:
-                ask.payload = head + body
-            else:
-                ask.payload, ask.large = head, body
-            self._place(ask)
+            length = len(body)
+        head = self._writer.head(method, target, headers) + framing_of(method, length)
+        if timeout is None:
+            timeout = self._timeout
+        ask = Ask(listener, timeout, head, method == b"HEAD")
+        if not isinstance(body, bytes):
+            self._pour(ask, body, length)
+            return ask
+        if len(body) <= _JOINED:
+            ask.payload += body
         else:
-            pouring = Pouring(ask, head + framing_of(method, length), body, length)
-            ask.pouring = pouring
-            self._pouring.add(ask)
-            pouring.start(self._place).add_done_callback(lambda _: self._poured(ask))
+            ask.large = body
+        self._place(ask)
         return ask
 
     async def send(
@@ -161,8 +156,7 @@ class Upstream:
             connection.close()
             self._note_drained()
             return
-        assert self._loop is not None
-        connection.rested = self._loop.time()
+        connection.rested = monotonic()
         self._idle.append(connection)
 
     def leave(self, connection: Connection) -> None:
@@ -175,10 +169,6 @@ class Upstream:
         self._note_drained()
 
     # Placing asks.
-
-    def _begin(self) -> asyncio.AbstractEventLoop:
-        self._loop = asyncio.get_running_loop()
-        return self._loop
 
     def _place(self, ask: Ask) -> None:
         if self._closed:
@@ -199,10 +189,16 @@ class Upstream:
 
     def _refuse(self, ask: Ask, why: str) -> None:
         # Later, so that nobody hears of an ask that is not yet in their hands.
-        ask.loop.call_soon(ask.fail, self._unreachable(why))
+        asyncio.get_running_loop().call_soon(ask.fail, self._unreachable(why))
 
     def _unreachable(self, why: object) -> UpstreamUnreachable:
         return UpstreamUnreachable(f"the upstream {self.address} was not asked: {why}")
+
+    def _pour(self, ask: Ask, pieces: Pieces, length: int | None) -> None:
+        ask.pouring = Pouring(ask, pieces, length)
+        self._pouring.add(ask)
+        ask.pouring.start(self._place).add_done_callback(lambda _: self._poured(ask))
+        self._watch()
 
     def _poured(self, ask: Ask) -> None:
         self._pouring.discard(ask)
@@ -222,7 +218,7 @@ class Upstream:
 
     async def _connect(self) -> None:
         assert self._loop is not None
-        since = self._loop.time()
+        since = monotonic()
         task = asyncio.current_task()
         assert task is not None
         try:
@@ -275,8 +271,7 @@ class Upstream:
 
     def sweep(self) -> None:
         """End what is late, and connections that rested for too long."""
-        assert self._loop is not None
-        now = self._loop.time()
+        now = monotonic()
         for connection in list(self._live):
             connection.expire(now)
         late = [ask for ask in self._waiting if ask.deadline < now or ask.over]

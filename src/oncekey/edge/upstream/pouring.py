@@ -25,26 +25,25 @@ class _Misfit(ValueError):
 class Pouring:
     """Takes the first piece, has the ask placed on a connection, then writes the others."""
 
-    __slots__ = ("_ask", "_head", "_left", "_length", "_pieces", "_placed", "task", "whole")
+    __slots__ = ("_ask", "_left", "_length", "_pieces", "_placed", "_task", "unsent")
 
-    def __init__(self, ask: Ask, head: bytes, pieces: Pieces, length: int | None) -> None:
+    def __init__(self, ask: Ask, pieces: Pieces, length: int | None) -> None:
         self._ask = ask
-        self._head = head
         self._pieces = pieces
         self._length = length
         self._left = length or 0
-        self._placed: asyncio.Future[Connection] = ask.loop.create_future()
-        self.whole = False
-        """All of the body was written."""
-        self.task: asyncio.Task[None] | None = None
+        self._placed: asyncio.Future[Connection] = asyncio.get_running_loop().create_future()
+        self._task: asyncio.Task[None] | None = None
+        self.unsent = True
+        """Some of the body was not written."""
 
     def start(self, place: Callable[[Ask], None]) -> asyncio.Task[None]:
-        self.task = self._ask.loop.create_task(self._run(place))
-        return self.task
+        self._task = asyncio.get_running_loop().create_task(self._run(place))
+        return self._task
 
     def stop(self) -> None:
-        if self.task is not None:
-            self.task.cancel()
+        if self._task is not None:
+            self._task.cancel()
 
     def placed(self, connection: Connection) -> None:
         """The head and the first piece are written."""
@@ -65,8 +64,8 @@ class Pouring:
 
     async def _pour(self, pieces: AsyncIterator[bytes], place: Callable[[Ask], None]) -> None:
         first = await anext(pieces, b"")
-        opening = self._head + (self._framed(first) if first else b"")
-        self._ask.payload = opening if first else opening + self._last()
+        self._ask.payload += self._framed(first) if first else self._last()
+        self._ask.restart()
         place(self._ask)
         connection = await self._placed
         if first:
@@ -75,7 +74,7 @@ class Pouring:
                 connection.write(self._framed(piece))
                 self._ask.prolong()
             connection.write(self._last())
-        self.whole = True
+        self.unsent = False
 
     def _framed(self, piece: bytes) -> bytes:
         if self._length is None:

@@ -38,11 +38,12 @@ class Reading:
             return b"" if rest is None else self._take_body(rest)
         return self._take_body(data)
 
-    def end(self) -> None:
+    def end(self) -> Head:
         """The upstream closed its side. Raises Malformed when that is too early."""
         if self.head is None or self.head.length != UNTIL_CLOSED:
-            raise Malformed("the upstream closed the connection before its answer was whole")
+            raise Malformed("it closed the connection before its answer was whole")
         self.complete = True
+        return self.head
 
     def _take_heads(self, data: bytes) -> bytes | None:
         """What follows the head, or nothing while it is not whole. Interim ones are skipped."""
