@@ -69,6 +69,13 @@ class EdgeApp:
         # Held for the whole request: another configuration may come meanwhile.
         edge = self.edge
         asked = asked_of(scope)
+        if path_of(asked.target) is None:
+            # Whoever is behind may read it as another path than we do.
+            if _is_ours(edge, asked):
+                await respond(send, problem("not-found"))
+            else:
+                await self._app(scope, receive, send)
+            return
         answer = await self._own(edge, asked, receive)
         if answer is not None:
             await send_answer(send, answer)
@@ -76,9 +83,6 @@ class EdgeApp:
         route = edge.table.find(asked.method, asked.path)
         if route is None or route.upstream is None:
             await self._app(scope, receive, send)
-        elif path_of(asked.target) is None:
-            # Whoever is behind may read it as another path than we do.
-            await respond(send, problem("not-found"))
         elif route.source and edge.hooks is not None:
             reading = Reading(receive, edge.body_timeout)
             await respond(send, await edge.hooks.receive_at(route, asked, reading))
@@ -137,6 +141,14 @@ class EdgeApp:
         finally:
             if isinstance(body, Body):
                 body.close()
+
+
+def _is_ours(edge: Edge, asked: Asked) -> bool:
+    """Whether somebody could take its path for one of the edge's."""
+    path = asked.path
+    if path.startswith((DECIDE, WEBHOOKS, OPERATIONS)) or edge.recovery.routes_of(path):
+        return True
+    return any(route.upstream is not None for route in edge.table.matching(path))
 
 
 async def decided(edge: Edge, asked: Asked) -> Response:

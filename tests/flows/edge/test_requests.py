@@ -168,7 +168,10 @@ def test_what_cannot_be_kept_is_streamed_and_never_run_twice(site: EdgeSite) -> 
 
 
 def test_events_are_handed_on_as_they_come_and_replayed_whole(site: EdgeSite) -> None:
-    do = {"chunks": ["data: 1\n\n", "data: 2\n\n"], "headers": [["content-type", "text/event-stream"]]}
+    do = {
+        "chunks": ["data: 1\n\n", "data: 2\n\n"],
+        "headers": [["content-type", "text/event-stream"]],
+    }
     do["pause"] = 0.05
     line = {"Idempotency-Key": "events", DO: json.dumps(do)}
     with site.client().stream("POST", "/api/v1/events", headers=line) as first:
