@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from oncekey.cli.options import configured, opened
@@ -12,15 +10,13 @@ from oncekey.cli.text import moment
 from oncekey.config import Settings
 from oncekey.core.errors import ScheduleInvalid
 from oncekey.core.ledger import Ledger
-from oncekey.core.model import Record, State
+from oncekey.core.model import Record
 from oncekey.core.schedules import StoredSchedule
-from oncekey.durable.shapes import time_of
 from oncekey.schedules import keeping
-from oncekey.schedules.dispatch import done_of, ref_of
+from oncekey.schedules.dispatch import ref_of
 from oncekey.schedules.schedule import Spec, decode_spec
-from oncekey.schedules.timing import timing_of
+from oncekey.schedules.shapes import ended_of, shape_of_schedule, shape_of_whole, upcoming_of
 
-_UPCOMING = 5
 _COLUMNS = ("ID", "TENANT", "TICKS", "EFFECT", "MISSED", "STATE", "LAST", "NEXT")
 
 
@@ -44,7 +40,7 @@ def list_schedules(settings: Settings, tenant: str | None, *, as_json: bool) -> 
     with opened(settings) as ledger:
         found = ledger.run(keeping.all_of(tenant))
     if as_json:
-        print_json([_plain_of(each) for each in found])
+        print_json([shape_of_schedule(each) for each in found])
     elif not found:
         click.echo("no schedules")
     else:
@@ -65,20 +61,17 @@ def show_schedule(settings: Settings, schedule_id: str, *, as_json: bool) -> Non
     """
     with opened(settings) as ledger:
         stored = ledger.run(keeping.find(schedule_id))
-        last = _last_of(ledger, stored)
-        upcoming = _upcoming(stored, ledger.clock.now())
+        last, now = _last_of(ledger, stored), ledger.clock.now()
     if as_json:
-        plain = {**_plain_of(stored), "data": decode_spec(stored).data}
-        plain["last_outcome"] = last and {"state": last[0], "text": last[1]}
-        print_json({**plain, "upcoming": [time_of(tick) for tick in upcoming]})
+        print_json(shape_of_whole(stored, last, now))
         return
-    last_tick = [moment(stored.last_at, zone=True), ": ".join(last) if last else ""]
+    last_tick = [moment(stored.last_at, zone=True), ": ".join(ended_of(last) or ())]
     print_pairs(
         [
             *_pairs_of(stored),
             ("last tick", ", ".join(each for each in last_tick if each)),
             ("next tick", "" if stored.paused else moment(stored.next_at, zone=True)),
-            *(("then", moment(tick, zone=True)) for tick in upcoming),
+            *(("then", moment(tick, zone=True)) for tick in upcoming_of(stored, now)),
         ]
     )
 
@@ -118,25 +111,9 @@ def resume_schedule(settings: Settings, schedule_id: str) -> None:
     click.echo(f"{schedule_id}: the next tick is at {moment(stored.next_at, zone=True)}")
 
 
-def _upcoming(stored: StoredSchedule, now: int) -> list[int]:
-    """The ticks behind the next one; none while it is paused."""
-    ticks: list[int] = []
-    timing, at = timing_of(decode_spec(stored).timing), max(stored.next_at, now)
-    while len(ticks) < _UPCOMING and not stored.paused:
-        at = timing.next_after(at)
-        ticks.append(at)
-    return ticks
-
-
-def _last_of(ledger: Ledger, stored: StoredSchedule) -> tuple[str, str] | None:
-    """What became of the last tick; None when there was none, or it is too long ago."""
-    if stored.last_at is None:
-        return None
-    record: Record | None = ledger.peek(ref_of(stored, stored.last_at))
-    if record is None or record.outcome is None:
-        return None
-    state = "failed" if record.state is State.FAILED else "succeeded"
-    return state, done_of(record.outcome).text
+def _last_of(ledger: Ledger, stored: StoredSchedule) -> Record | None:
+    """Of the last tick; None when there was none, or it is too long ago."""
+    return None if stored.last_at is None else ledger.peek(ref_of(stored, stored.last_at))
 
 
 def _row_of(stored: StoredSchedule) -> tuple[str, ...]:
@@ -171,24 +148,3 @@ def _signed_with(spec: Spec) -> str:
 
 def _state_of(stored: StoredSchedule) -> str:
     return "paused" if stored.paused else "running"
-
-
-def _plain_of(stored: StoredSchedule) -> dict[str, Any]:
-    plain: dict[str, Any] = {"id": stored.id, "tenant": stored.tenant}
-    try:
-        spec = decode_spec(stored)
-        plain |= {
-            "timing": spec.timing,
-            "workflow": spec.workflow,
-            "url": spec.url,
-            "missed": spec.missed,
-            "declared_by": spec.origin,
-        }
-    except ScheduleInvalid as error:
-        plain["error"] = str(error)
-    return plain | {
-        "paused": stored.paused,
-        "last_at": time_of(stored.last_at),
-        "next_at": time_of(stored.next_at),
-        "updated_at": time_of(stored.updated_at),
-    }
