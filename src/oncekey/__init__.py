@@ -38,6 +38,7 @@ from oncekey.core.errors import (
     TerminalError,
     ValueUnserialisable,
 )
+from oncekey.core.internal import Internal
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Kind, Link, Operation, Outcome, Record, Ref, State
 from oncekey.core.once import once
@@ -69,6 +70,7 @@ __all__ = [
     "Handle",
     "Identity",
     "InProgress",
+    "Internal",
     "InvalidInput",
     "KeyConflict",
     "KeyInvalid",
