@@ -1,5 +1,5 @@
-"""Case C: a handler whose source names no delivery. It runs for every one, derives a token from what
-it trusts and passes that on, so that the costly work behind it is done once."""
+"""Case C: a handler whose source names no delivery. It runs for each of them, derives a token from
+what it trusts and passes that on, so that the costly work behind it is done once."""
 
 from __future__ import annotations
 

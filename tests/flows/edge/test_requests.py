@@ -1,8 +1,10 @@
-"""Case A through the edge with real sockets: first, replay, in flight, mismatch; and every policy."""
+"""Case A through the edge, with real sockets: first, replay, in flight, mismatch; every policy."""
 
 import base64
 import json
+import socket
 import threading
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -211,13 +213,10 @@ def test_repeated_lines_and_binary_answers_are_replayed_byte_for_byte(site: Edge
 
 
 def test_connections_are_kept_and_pipelined_requests_answered_in_order(site: EdgeSite) -> None:
-    import socket
-    from urllib.parse import urlsplit
-
     parts = urlsplit(site.url)
-    assert parts.hostname and parts.port
+    address = (parts.hostname or "", parts.port or 0)
     lines = f"Host: edge\r\nAuthorization: Bearer {token()}\r\n"
-    with socket.create_connection((parts.hostname, parts.port), 10) as raw:
+    with socket.create_connection(address, 10) as raw:
         for _ in range(2):
             request = f"GET /api/v1/orders HTTP/1.1\r\n{lines}\r\n"
             raw.sendall((request * 3).encode())
