@@ -9,22 +9,23 @@ from pathlib import Path
 from bench import machine, plot, report
 from bench.contenders import CONTENDERS, Contender
 from bench.results import QUICK, Plan, Results, results_of
-from bench.scenarios import DURABLE, LEDGER, SCENARIOS, Scenario
+from bench.scenarios import DURABLE, EDGE, LEDGER, SCENARIOS, Scenario
 from bench.stage import Stage
 
 HERE = Path(__file__).parent
-FOLDERS = {LEDGER: HERE, DURABLE: HERE / "durable"}
+FOLDERS = {LEDGER: HERE, DURABLE: HERE / "durable", EDGE: HERE / "edge"}
 EXAMPLES = """\
 examples:
-  python -m bench                             everything; about 33 minutes
+  python -m bench                             everything; about 36 minutes
   python -m bench --group durable             workflows beside DBOS; about 7 minutes
+  python -m bench --group edge                the edge beside nginx and Caddy; about 3 minutes
   python -m bench --quick                     the main contenders, short rounds; about 5 minutes
   python -m bench --only new-keys replays     these scenarios
   python -m bench --contender asgi: redis     contenders whose name has a word, and their bare app
   python -m bench --list                      scenarios and contenders, and who cannot run here
 
-A whole group writes its RESULTS.md, results.json and results.svg: the ledger's to bench, that of
-durable work to bench/durable. Any other run writes the same files to bench/out, so that what is
+A whole group writes its RESULTS.md, results.json and results.svg: the ledger's to bench, the others
+to bench/durable and bench/edge. Any other run writes the same files to bench/out, so that what is
 published of a group is always from one run.
 Leave the machine alone meanwhile: ratios survive noise, but wide ranges are worth less.
 """
@@ -60,6 +61,20 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     plan = QUICK if arguments.quick else Plan()
     given = {"rounds": arguments.rounds, "seconds": arguments.seconds}
     return replace(plan, **{name: value for name, value in given.items() if value})
+
+
+def _scenarios(arguments: argparse.Namespace) -> list[Scenario]:
+    found = []
+    for each in SCENARIOS:
+        chosen = not arguments.only or each.name in arguments.only
+        if not chosen or arguments.group not in {None, each.group}:
+            continue
+        lacking = [name for name in each.needs if machine.program(name) is None]
+        if lacking:
+            print(f"{each.name} is left out: it needs {' and '.join(lacking)}")
+        else:
+            found.append(each)
+    return found
 
 
 def _contenders(arguments: argparse.Namespace) -> list[Contender]:
@@ -134,15 +149,7 @@ def main() -> None:
             _write(results_of(json.loads((folder / "results.json").read_text())), folder)
         return
     missing = machine.install_tools()
-    scenarios = [
-        each
-        for each in SCENARIOS
-        if (not arguments.only or each.name in arguments.only)
-        and arguments.group in {None, each.group}
-    ]
-    if "wrk" in missing:
-        print("Without wrk only the scenarios of the ledger itself run.")
-        scenarios = [each for each in scenarios if not each.needs_servers]
+    scenarios = _scenarios(arguments)
     machine.warn_if_busy()
     machine.pin_self(machine.LOAD_CPU)
     with Stage(arguments.scratch) as stage:

@@ -34,6 +34,8 @@ def goals_of(results: Results) -> Iterator[Goal]:
     if {"workflows", "resume", "waiting"} & set(results.findings):
         for store in STORES:
             yield from _workflows(results, store)
+    if "edge" in results.findings:
+        yield from _edge(results)
     if {"new-keys", "replays", "duplicates", "stored-keys", "sweep"} & set(results.findings):
         yield from _ledger(results)
 
@@ -68,6 +70,16 @@ def _workflows(results: Results, store: str) -> Iterator[Goal]:
         text = f"{results.plan.waiting:,} waiting workflows"
         yield _middle(results, "waiting", store, "waiting_mb", 500, "MB", text)
         yield _middle(results, "waiting", store, "start_seconds", 60, "s", f"Start with {text}")
+
+
+def _edge(results: Results) -> Iterator[Goal]:
+    for name, least, text in (
+        ("oncekey-pass", 0.38, "No key, caller known by an API key"),
+        ("oncekey-replays", 0.50, "Replays"),
+        ("oncekey-new-sqlite", 0.20, "New keys, SQLite FULL"),
+        ("nginx-decide", 0.50, "nginx + `/edge/decide`"),
+    ):
+        yield _ratio(results, "edge", name, least, f"{text}, over nginx with one worker")
 
 
 def _middle(

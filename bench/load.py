@@ -123,11 +123,12 @@ async def connect(port: int, connections: int = CONNECTIONS) -> list[Connection]
     return [protocol for _, protocol in opened]
 
 
-def request_bytes(path: str, key: str) -> bytes:
+def request_bytes(path: str, key: str, lines: str = "") -> bytes:
+    """`lines`: further headers, each with its end."""
     body = b'{"item":"book","qty":1}'
     head = (
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-        f"Idempotency-Key: {key}\r\nContent-Length: {len(body)}\r\n\r\n"
+        f"Idempotency-Key: {key}\r\n{lines}Content-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
 
@@ -170,10 +171,13 @@ async def _stored(connections: list[Connection], requests: list[bytes]) -> set[b
     return found
 
 
-async def store_keys(port: int, prefix: str, number: int, attempts: int = 3) -> None:
+async def store_keys(
+    port: int, prefix: str, number: int, attempts: int = 3, lines: str = ""
+) -> None:
     """Finishes the keys that the replays will ask for again; a fault may pass, so a few times."""
     connections = await connect(port)
-    missing = [request_bytes("/orders", f"{prefix}-{key}") for key in range(1, number + 1)]
+    keys = [f"{prefix}-{key}" for key in range(1, number + 1)]
+    missing = [request_bytes("/orders", key, lines) for key in keys]
     try:
         for _ in range(attempts):
             stored = await _stored(connections, missing)

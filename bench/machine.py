@@ -13,6 +13,7 @@ SERVER_CPU = 0
 LOAD_CPU = 1
 
 BUSY_LOAD = 0.5
+PROGRAMS = Path(sys.executable).parent
 TOOLS = {"wrk": "wrk", "redis-server": "redis-server"}
 
 
@@ -26,6 +27,12 @@ def pinned(cpu: int, command: list[str]) -> list[str]:
 def pin_self(cpu: int) -> None:
     if (os.cpu_count() or 1) >= 2 and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {cpu})
+
+
+def program(name: str) -> str | None:
+    """Where a program is: one that `make` brought, or one of the machine's own."""
+    places = (str(PROGRAMS), os.environ.get("PATH", ""), "/usr/sbin")
+    return shutil.which(name, path=":".join(places))
 
 
 def install_tools() -> list[str]:
@@ -74,10 +81,11 @@ def _cpu_model() -> str:
 
 
 def _tool_version(command: list[str], word: int) -> str:
-    if not shutil.which(command[0]):
+    found = program(command[0])
+    if found is None:
         return "missing"
     # wrk prints its version on the way to its usage text and exits with an error.
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    run = subprocess.run([found, *command[1:]], capture_output=True, text=True, check=False)
     words = (run.stdout + run.stderr).split()
     return words[word].removeprefix("v=") if len(words) > word else "unknown"
 
@@ -115,4 +123,5 @@ def describe(scratch: Path) -> dict[str, str]:
         "sqlite": sqlite3.sqlite_version,
         "redis": _tool_version(["redis-server", "--version"], 2),
         "wrk": _tool_version(["wrk", "-v"], 1),
+        "nginx": _tool_version(["nginx", "-v"], 2).removeprefix("nginx/"),
     }

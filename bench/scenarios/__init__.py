@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from bench.results import Findings, Plan
 from bench.scenarios import (
     duplicates,
+    edge,
     new_keys,
     replays,
     resume,
@@ -16,7 +17,7 @@ from bench.scenarios import (
 )
 from bench.stage import Stage
 
-LEDGER, DURABLE = "ledger", "durable"
+LEDGER, DURABLE, EDGE = "ledger", "durable", "edge"
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Scenario:
     summary: str
     needs_servers: bool
     run: Callable[[Stage, Plan], Findings]
+    needs: tuple[str, ...] = ()
+    """Programs, without which it is left out."""
 
 
 SCENARIOS = (
@@ -37,6 +40,7 @@ SCENARIOS = (
         "unique keys: every request claims, runs and stores",
         True,
         new_keys.run,
+        needs=("wrk",),
     ),
     Scenario(
         LEDGER,
@@ -44,6 +48,7 @@ SCENARIOS = (
         "a fixed set of finished keys, asked for again and again",
         True,
         replays.run,
+        needs=("wrk",),
     ),
     Scenario(
         LEDGER,
@@ -51,6 +56,7 @@ SCENARIOS = (
         "64 requests of one key at once, 20 ms handler",
         True,
         duplicates.run,
+        needs=("wrk",),
     ),
     Scenario(
         LEDGER,
@@ -86,5 +92,13 @@ SCENARIOS = (
         "memory and start of a process with 100 k waiting workflows",
         False,
         waiting.run,
+    ),
+    Scenario(
+        EDGE,
+        "edge",
+        "requests through OnceKey, nginx and Caddy to one service",
+        False,
+        edge.run,
+        needs=("wrk", "nginx"),
     ),
 )
