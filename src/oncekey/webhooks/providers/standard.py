@@ -18,7 +18,7 @@ from oncekey.webhooks.delivery import Delivery, Event, Item
 
 _PUBLIC = "whpk_"
 _PRIVATE = "whsk_"
-_SECONDS = re.compile(r"([0-9]{1,12})(?:\.[0-9]{1,9})?")
+_SECONDS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?")
 
 
 class StandardWebhooks:
@@ -28,7 +28,7 @@ class StandardWebhooks:
 
     def verify(self, delivery: Delivery, secrets: Sequence[str], now: float) -> Event:
         identifier = self._required(delivery, "id")
-        moment = _second_of(self._required(delivery, "timestamp"))
+        moment = _moment_of(self._required(delivery, "timestamp"))
         given = self._required(delivery, "signature").split(" ")
         signing.check_age(moment, now)
         _check(signing.bounded(given), _signed(identifier, moment, delivery.body), secrets)
@@ -37,7 +37,7 @@ class StandardWebhooks:
 
     def sign(self, delivery: Delivery, secret: str, now: float) -> Delivery:
         identifier = self._header(delivery, "id") or f"msg_{uuid4().hex}"
-        text = _signed(identifier, int(now), delivery.body)
+        text = _signed(identifier, now, delivery.body)
         values = {"id": identifier, "timestamp": str(int(now)), "signature": _made(text, secret)}
         prefix = self._prefixes[0]
         return signing.sent(delivery, {f"{prefix}-{name}": text for name, text in values.items()})
@@ -60,14 +60,15 @@ def svix() -> StandardWebhooks:
     return StandardWebhooks("svix", ("svix", "webhook"))
 
 
-def _second_of(text: str) -> int:
+def _moment_of(text: str) -> float:
+    if not _SECONDS.fullmatch(text):
+        raise SignatureInvalid("the timestamp is not a number of seconds since 1970")
+    return float(text)
+
+
+def _signed(identifier: str, moment: float, body: bytes) -> bytes:
     """The libraries sign the whole second, whatever fraction of it the header has."""
-    found = _SECONDS.fullmatch(text)
-    return signing.seconds_of(found[1] if found else text)
-
-
-def _signed(identifier: str, moment: int, body: bytes) -> bytes:
-    return b"%b.%d.%b" % (signing.header_octets(identifier), moment, body)
+    return b"%b.%d.%b" % (signing.header_octets(identifier), int(moment), body)
 
 
 def _check(given: Sequence[str], text: bytes, secrets: Sequence[str]) -> None:
