@@ -21,7 +21,7 @@ from oncekey.core.errors import OnceKeyError
 
 log = logging.getLogger("oncekey")
 
-HANGUP: int | None = getattr(signal, "SIGHUP", None)
+HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)
 """None on systems that have no such signal."""
 
 
@@ -77,11 +77,10 @@ class Reload:
         self._asked = False
 
     def hear(self) -> None:
-        """Be told by SIGHUP from now on, and of one that has come already."""
+        """Be told by SIGHUP from now on, and of one that waits already."""
         if HANGUP is not None:
-            if came_already():
-                self._begin()
             signal.signal(HANGUP, self._signalled)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {HANGUP})
 
     def _signalled(self, *_: object) -> None:
         if self._terminal.is_gone:
@@ -113,23 +112,19 @@ class Reload:
             self._rereading.tell()
 
 
-class _Noticed:
-    came = False
-
-    def __call__(self, *_: object) -> None:
-        self.came = True
-
-
-def notice() -> None:
-    """Remember the signal while nobody can act on it yet; it would end the process."""
+def hold() -> None:
+    """From now on the signal waits, here and in the processes that are started from here, for who
+    can act on it. It would end a process that is about to start."""
     if HANGUP is not None:
-        signal.signal(HANGUP, _Noticed())
+        signal.pthread_sigmask(signal.SIG_BLOCK, {HANGUP})
 
 
-def came_already() -> bool:
-    """Whether it came while nobody could act on it."""
-    earlier = None if HANGUP is None else signal.getsignal(HANGUP)
-    return isinstance(earlier, _Noticed) and earlier.came
+def was_held() -> bool:
+    """Whether it has come since it waits, and was not asked for so far."""
+    if HANGUP is None or HANGUP not in signal.sigpending():
+        return False
+    signal.sigwait({HANGUP})
+    return True
 
 
 class Terminal:

@@ -18,7 +18,7 @@ from uvicorn.supervisors import Multiprocess
 
 from oncekey.cli.banner import Banner
 from oncekey.cli.failure import Failure
-from oncekey.cli.reload import Reload, Rereading, Terminal, came_already, notice, staying
+from oncekey.cli.reload import Reload, Rereading, Terminal, hold, staying, was_held
 from oncekey.compose.service import Service, service_of
 from oncekey.config import Settings
 from oncekey.core.callers import Callers
@@ -33,7 +33,7 @@ def run(settings: Settings, read: Callable[[], Settings]) -> None:
 
     `read` answers the settings anew, when SIGHUP says that they are others.
     """
-    notice()
+    hold()
     service = service_of(settings)
     try:
         listening = _listen(settings)
@@ -109,10 +109,12 @@ class _Workers(Multiprocess):
         self._settings = settings
         self._rereading = rereading
         self._terminal = Terminal()
-        earlier = signal.getsignal(signal.SIGHUP)
         super().__init__(_uvicorn(settings, self._ready_with(settings)), sockets=[listening])
-        if came_already(earlier):
-            self.signal_queue.append(signal.SIGHUP)
+
+    def handle_signals(self) -> None:
+        if was_held():
+            self.handle_hup()
+        super().handle_signals()
 
     def handle_hup(self) -> None:
         if self._terminal.is_gone:
