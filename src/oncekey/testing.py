@@ -1,15 +1,24 @@
-"""For tests of code that uses OnceKey: time that stands still, and a ledger that leaves nothing."""
+"""For tests of code that uses OnceKey: time that stands still, a ledger that leaves nothing, and
+deliveries of webhooks as their provider signs them."""
 
 from __future__ import annotations
 
+import json
+import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from oncekey.compose import open_ledger
 from oncekey.core.clock import Clock
+from oncekey.core.errors import InvalidInput
 from oncekey.core.ledger import Ledger
+from oncekey.webhooks.delivery import Delivery
+from oncekey.webhooks.provider import Provider
+from oncekey.webhooks.providers.declared import Declared, DeclaredProvider
+from oncekey.webhooks.providers.registry import providers_of
 
-__all__ = ["FrozenClock", "memory_ledger"]
+__all__ = ["FrozenClock", "SignedDelivery", "memory_ledger", "signed_delivery"]
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -45,6 +54,45 @@ class FrozenClock:
 def memory_ledger(clock: Clock | None = None, **options: Any) -> Ledger:
     """A ledger in memory, gone with the test. `options` are those of `oncekey.open`."""
     return open_ledger("memory://", clock=clock or FrozenClock(), sweep_interval=0, **options)
+
+
+class SignedDelivery(NamedTuple):
+    """To be sent as it is: some providers sign the URL, and Adyen signs inside the body."""
+
+    url: str
+    headers: dict[str, str]
+    body: bytes
+
+
+def signed_delivery(
+    provider: str | DeclaredProvider,
+    body: bytes | str | Mapping[str, Any] | list[Any],
+    secret: str,
+    *,
+    url: str = "https://hooks.example.com/",
+    headers: Mapping[str, str] | None = None,
+    now: datetime | float | None = None,
+) -> SignedDelivery:
+    """What the provider would send: `signed_delivery("stripe", {"id": "evt_1"}, "whsec_test")`.
+
+    `body` is bytes or text as it is, or what is written as JSON. An identifier that goes in a
+    header is made up unless `headers` has one. `now` is this moment unless given.
+    """
+    found = Declared(provider) if isinstance(provider, DeclaredProvider) else _provider_of(provider)
+    moment = time.time() if now is None else _milliseconds_of(now) / 1000
+    pairs = tuple((k.lower().encode(), v.encode("latin-1")) for k, v in (headers or {}).items())
+    content = body if isinstance(body, bytes | str) else json.dumps(body, separators=(",", ":"))
+    content = content.encode() if isinstance(content, str) else content
+    sent = found.sign(Delivery(url, pairs, content), secret, moment)
+    written = {name.decode(): value.decode("latin-1") for name, value in sent.headers}
+    return SignedDelivery(sent.url, written, sent.body)
+
+
+def _provider_of(name: str) -> Provider:
+    known = providers_of()
+    if name not in known:
+        raise InvalidInput(f"there is no provider {name!r}; there are {', '.join(sorted(known))}")
+    return known[name]
 
 
 def _milliseconds_of(moment: datetime | float) -> int:

@@ -1,11 +1,15 @@
-"""`oncekey.testing`: frozen time and a ledger in memory."""
+"""`oncekey.testing`: frozen time, a ledger in memory, and deliveries that their provider signs."""
 
+import time
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
 from oncekey import InProgress, Operation, Proceed, Ref, Scope
-from oncekey.testing import FrozenClock, memory_ledger
+from oncekey.core.errors import InvalidInput
+from oncekey.testing import FrozenClock, memory_ledger, signed_delivery
+from oncekey.webhooks.delivery import Delivery
+from tests.fixtures.deliveries import DECLARED, NOW, PROVIDERS, SAMPLES, URL, secret_of
 
 
 def test_a_frozen_clock_stands_still_until_it_is_moved() -> None:
@@ -64,3 +68,39 @@ def test_a_key_in_flight_is_refused() -> None:
 
     with pytest.raises(InProgress):
         ledger.once("k", again)
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_what_is_signed_for_a_test_passes(name: str) -> None:
+    sample = SAMPLES[name]
+    declared = {each.name: each for each in DECLARED}
+    headers = {key.decode(): value.decode() for key, value in sample.headers}
+    secret = secret_of(name)
+    made = signed_delivery(
+        declared.get(name, name), sample.body, secret, url=URL, headers=headers, now=NOW
+    )
+    pairs = tuple((key.encode(), value.encode()) for key, value in made.headers.items())
+    event = PROVIDERS[name].verify(Delivery(made.url, pairs, made.body), [secret], NOW)
+    assert tuple(item.identifier for item in event.items) == sample.names
+
+
+def test_a_delivery_for_a_test_is_signed_now_unless_told_otherwise() -> None:
+    body = {"id": "evt_1", "text": "é"}
+    made = signed_delivery("stripe", body, "whsec_test")
+    assert made.body == b'{"id":"evt_1","text":"\\u00e9"}'
+    pairs = tuple((key.encode(), value.encode()) for key, value in made.headers.items())
+    delivery = Delivery(made.url, pairs, made.body)
+    assert PROVIDERS["stripe"].verify(delivery, ["whsec_test"], time.time()).items
+    old = signed_delivery("stripe", body, "whsec_test", now=datetime(2026, 1, 1, tzinfo=UTC))
+    assert old.headers["stripe-signature"].startswith("t=1767225600,v1=")
+
+
+def test_a_form_for_a_test_is_text() -> None:
+    made = signed_delivery("twilio", "MessageSid=SM1&MessageStatus=sent", "12345")
+    assert made.headers["content-type"] == "application/x-www-form-urlencoded"
+    assert "x-twilio-signature" in made.headers
+
+
+def test_an_unknown_provider_is_told_which_there_are() -> None:
+    with pytest.raises(InvalidInput, match="no provider 'strype'; there are adyen, github"):
+        signed_delivery("strype", {}, "s")
