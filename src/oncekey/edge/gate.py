@@ -8,13 +8,15 @@ makes it two stories, and none of them is believed.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
+from oncekey.core.model import make
 from oncekey.edge.asked import Asked
 from oncekey.edge.cleaning import lines_of_identity
 from oncekey.edge.decide import Pass, Protect, Refuse, decide
 from oncekey.edge.identity import Known
-from oncekey.edge.policy import EdgeRoute, Table
+from oncekey.edge.policy import EdgeRoute, Policy, Table
 from oncekey.edge.proxy import ANONYMOUS
 from oncekey.edge.target import path_of
 from oncekey.wire.headers import KEY
@@ -26,12 +28,13 @@ POLICY = b"x-idempotency-policy"
 
 _BEFORE_PATH = len(DECIDE)
 _IN_PATH = DECIDE.encode() + b"/"
-_PLACES = {
+_PLACE_OF = {
     b"x-original-method": 0,
     b"x-original-uri": 1,
     b"x-forwarded-method": 2,
     b"x-forwarded-uri": 3,
-}
+    KEY: 4,
+}.get
 _METHOD = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,32}").fullmatch
 _ONLY_403 = b"refuse=403"
 
@@ -74,35 +77,35 @@ def original_of(asked: Asked) -> Original | Response:
     told: list[bytes | None] = [None, None, None, None]
     key_lines: list[bytes] = []
     for name, value in asked.headers:
-        if name == KEY:
+        place = _PLACE_OF(name)
+        if place is None:
+            continue
+        if place == 4:
             key_lines.append(value)
-        elif name in _PLACES:
-            place = _PLACES[name]
-            if told[place] is not None:
-                return problem("invalid-input", _TOLD_TWICE)
+        elif told[place] is None:
             told[place] = value
+        else:
+            return problem("invalid-input", _TOLD_TWICE)
+    return _told_once(asked, told, key_lines)
+
+
+def _told_once(
+    asked: Asked, told: list[bytes | None], key_lines: list[bytes]
+) -> Original | Response:
+    method, target, other_method, other_target = told
+    if method is None and target is None:
+        method, target, other_method, other_target = other_method, other_target, None, None
     if asked.path != DECIDE:
-        told += _told_in_path(asked)
-    return _one_of(told, key_lines)
-
-
-def _told_in_path(asked: Asked) -> tuple[bytes, bytes]:
-    target = asked.target[_BEFORE_PATH:] if asked.raw_path.startswith(_IN_PATH) else b""
-    return asked.method.encode(), target
-
-
-def _one_of(told: list[bytes | None], key_lines: list[bytes]) -> Original | Response:
-    """`told`: a method and a target for each way to tell them, most of them empty."""
-    ways = [told[place : place + 2] for place in range(0, len(told), 2)]
-    found = [way for way in ways if way != [None, None]]
-    if len(found) > 1:
+        other_method, other_target = method, target
+        method = asked.method.encode()
+        target = asked.target[_BEFORE_PATH:] if asked.raw_path.startswith(_IN_PATH) else b""
+    if other_method is not None or other_target is not None:
         return problem("invalid-input", _TOLD_TWICE)
-    method, target = found[0] if found else (None, None)
     if not method or not target:
         return problem("invalid-input", _NOT_TOLD)
     if not _METHOD(method):
         return problem("invalid-input", _NO_METHOD)
-    return Original(method.decode("ascii"), target, key_lines)
+    return make(Original, (method.decode("ascii"), target, key_lines))
 
 
 def _answer(table: Table, known: Known | Response, original: Original) -> Response:
@@ -125,9 +128,15 @@ def _answer(table: Table, known: Known | Response, original: Original) -> Respon
 
 
 def _let_in(route: EdgeRoute, verdict: Pass | Protect) -> Response:
-    """The lines that replace what the client sent in them; without a key there is no line for it,
+    answer = _letting_in(verdict.namespace, route.policy)
+    if isinstance(verdict, Pass):
+        return answer
+    status, lines, body = answer
+    return make(Response, (status, (*lines, (KEY, verdict.key.encode("ascii"))), body))
+
+
+@lru_cache(maxsize=4096)
+def _letting_in(namespace: str, policy: Policy) -> Response:
+    """The lines that replace what the client sent in them. Without a key there is none for it,
     because an empty one is a key to some."""
-    lines = [*lines_of_identity(verdict.namespace), (POLICY, route.policy.encode())]
-    if isinstance(verdict, Protect):
-        lines.append((KEY, verdict.key.encode("ascii")))
-    return nothing(tuple(lines))
+    return nothing((*lines_of_identity(namespace), (POLICY, policy.encode())))
