@@ -214,48 +214,54 @@ class Upstream:
         ):
             task = self._loop.create_task(self._connect())
             self._connecting.add(task)
+            task.add_done_callback(self._connecting.discard)
         self._watch()
 
     async def _connect(self) -> None:
-        assert self._loop is not None
         since = monotonic()
-        task = asyncio.current_task()
-        assert task is not None
         try:
             async with asyncio.timeout(self._connect_timeout):
-                connection = await self._open(self._loop)
+                connection = await self._open()
         except TimeoutError:
-            self._connecting.discard(task)
-            self._missed(since, f"no connection within {self._connect_timeout:g} s")
-            return
+            self._miss(since, f"no connection within {self._connect_timeout:g} s")
         except (OSError, ValueError) as error:
-            self._connecting.discard(task)
-            self._missed(since, error)
-            return
-        self._connecting.discard(task)
-        if connection.closed:
-            self._missed(since, "it closed the connection at once")
-            return
-        self._live.add(connection)
-        self.rest(connection)
+            self._miss(since, error)
+        else:
+            self._gain(since, connection)
 
-    async def _open(self, loop: asyncio.AbstractEventLoop) -> Connection:
+    async def _open(self) -> Connection:
         def make() -> Connection:
             return Connection(self, self._idle_limit)
 
         address = self.address
+        loop = asyncio.get_running_loop()
         if address.socket:
             return (await loop.create_unix_connection(make, address.socket))[1]
         return (await loop.create_connection(make, address.host, address.port, ssl=self._tls))[1]
 
-    def _missed(self, since: float, why: object) -> None:
+    def _gain(self, since: float, connection: Connection) -> None:
+        self._forget_attempt()
+        if connection.closed:
+            self._miss(since, "it closed the connection at once")
+            return
+        self._live.add(connection)
+        self.rest(connection)
+
+    def _miss(self, since: float, why: object) -> None:
         """No connection. Who waited for all of that time hears of it, unless others work still."""
+        self._forget_attempt()
         if self._live:
             return
         while self._waiting and (self._waiting[0].since <= since or self._waiting[0].over):
             self._waiting.popleft().fail(self._unreachable(why))
         self._reach()
         self._note_drained()
+
+    def _forget_attempt(self) -> None:
+        """Before anybody counts how many there are."""
+        task = asyncio.current_task()
+        if task is not None:
+            self._connecting.discard(task)
 
     # Time.
 
