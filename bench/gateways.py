@@ -21,6 +21,7 @@ from bench.machine import LOAD_CPU, PROGRAMS, SERVER_CPU, pinned, program
 from bench.services import ServiceFailed, end, free_port, wait_for_port
 from bench.serving import BODY, ROOT
 
+QUIET_SECONDS = 0.05
 _FOLDER = Path(__file__).parent / "apps" / "edge"
 _EXAMPLE = ROOT / "examples" / "nginx"
 # The ports in the files of both folders: the gateway's own, OnceKey's and the service's.
@@ -70,7 +71,14 @@ class Gateways:
         self._all.close()
 
     def runs(self) -> int:
-        """How many requests have reached the service."""
+        """How many requests have reached the service, when no more are on their way to it."""
+        before, now = -1, self._counted()
+        while before != now:
+            time.sleep(QUIET_SECONDS)
+            before, now = now, self._counted()
+        return now
+
+    def _counted(self) -> int:
         self._asked += 1
         answer = ask(self.service.port, "GET", "/counted")[1].decode()
         found = re.search(r"^ \d+ \d+ (\d+)", answer, re.MULTILINE)
