@@ -52,5 +52,7 @@ async def test_blocking_code_writes_the_same(ledger: Ledger) -> None:
 async def test_text_is_bounded_and_cannot_act(ledger: Ledger) -> None:
     entry = await Audit(ledger).record("a\0", "b\x1b", "t" * 999)
     assert (entry.actor, entry.action, len(entry.target)) == ("a\ufffd", "b\ufffd", 300)
+    entry = await Audit(ledger).record("a", "b", "c", all="x" * MAX_DETAILS)
+    assert entry.facts == {"all": "x" * 300 + "…"}
     with pytest.raises(InvalidInput, match="details"):
-        await Audit(ledger).record("a", "b", "c", all="x" * MAX_DETAILS)
+        await Audit(ledger).record("a", "b", "c", all=[0] * MAX_DETAILS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from oncekey.cli.audited import audited
 from oncekey.cli.engine import engaged
 from oncekey.cli.failure import way_out
 from oncekey.cli.options import configured, opened
@@ -61,6 +62,8 @@ def publish_event(
                 tenant, key, data, headers=named, idempotency_key=idempotency_key
             ),
         )
+        if answer.key_new or not answer.key_used:
+            audited(ledger, "event.publish", answer.event_id, tenant=tenant, key=key)
     if as_json:
         print_shape(shape_of_publish(answer))
         return

@@ -7,6 +7,7 @@ from itertools import islice
 
 import click
 
+from oncekey.cli.audited import audited
 from oncekey.cli.failure import Failure
 from oncekey.cli.options import configured, opened
 from oncekey.cli.output import print_json, print_pairs, print_table
@@ -146,6 +147,10 @@ def purge_key(settings: Settings, whose: Whose, name: str, *, force: bool, yes: 
             click.confirm(f"Forget {shown}? The next request with this key runs.", abort=True)
         if not ledger.purge(record.ref):
             raise Failure(f"{shown} is gone already")
+        namespace, endpoint = record.ref.scope
+        tenant = namespace.removeprefix("t-").partition(":")[0]
+        facts = {"key": record.ref.key, "namespace": namespace, "endpoint": endpoint}
+        audited(ledger, "key.purge", record.operation_id, tenant=tenant, **facts)
     click.echo(f"purged {shown}")
 
 

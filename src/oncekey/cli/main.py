@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from oncekey.cli.apikeys import apikeys
+from oncekey.cli.audit import audit
 from oncekey.cli.check import check
 from oncekey.cli.events import events
 from oncekey.cli.failure import Failure
@@ -18,6 +19,7 @@ from oncekey.cli.retention import retention
 from oncekey.cli.schedules import schedules
 from oncekey.cli.serve import serve
 from oncekey.cli.sweep import sweep
+from oncekey.cli.webhooks import webhooks
 from oncekey.cli.workflows import workflows
 from oncekey.core.errors import OnceKeyError
 
@@ -67,8 +69,10 @@ for command in (
     promises,
     events,
     schedules,
+    webhooks,
     apikeys,
     retention,
+    audit,
     sweep,
     migrate,
     openapi,

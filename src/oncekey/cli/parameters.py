@@ -50,13 +50,22 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
         return seconds
 
 
+class Overlap(Duration):
+    """The same, and no time at all: `0s`."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        return 0.0 if str(value) in {"0", "0s"} else super().convert(value, param, ctx)
+
+
 def for_tenant(command: Command) -> Command:
     """Give `command` the option that says whose work is meant, as `tenant`."""
     return click.option(
         "--tenant",
         default="default",
         show_default=True,
-        callback=_checked,
+        callback=checked_tenant,
         help="Whose work is meant.",
     )(command)
 
@@ -82,6 +91,7 @@ def request_key_of(given: str | None) -> str:
     return made
 
 
-def _checked(_: click.Context, __: click.Parameter, tenant: str) -> str:
-    namespace_of(tenant)
+def checked_tenant(_: click.Context, __: click.Parameter, tenant: str | None) -> str | None:
+    if tenant is not None:
+        namespace_of(tenant)
     return tenant

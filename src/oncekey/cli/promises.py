@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import click
 
+from oncekey.cli.audited import audited
 from oncekey.cli.engine import engaged
 from oncekey.cli.executions import failure_in
 from oncekey.cli.failure import way_out
@@ -24,6 +25,7 @@ from oncekey.durable.engine import Engine, SettleAnswer
 from oncekey.durable.shapes import shape_of_promise, shape_of_settle
 
 _STATES = {each.name.lower(): each for each in PromiseState}
+_VERBS = {PromiseState.RESOLVED: "resolve", PromiseState.REJECTED: "reject"}
 _SEE_LIST = "see `oncekey promises list`"
 _COLUMNS = ("ID", "STATE", "KEY", "TIMEOUT", "CREATED", "SETTLED BY")
 
@@ -189,6 +191,10 @@ def _settle(
                 park_ttl=park_ttl,
             ),
         )
+        if not answer.already_resolved:
+            # Never the address itself: it may be a token.
+            target = answer.promise.public_id if answer.promise else "a promise to come"
+            audited(ledger, f"promise.{_VERBS[state]}", target, tenant=tenant)
     if as_json:
         print_shape(shape_of_settle(answer))
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from oncekey.cli.audited import audited
 from oncekey.cli.options import configured, opened
 from oncekey.cli.output import print_json, print_table
 from oncekey.config import Settings
@@ -57,6 +58,7 @@ def set_class(settings: Settings, name: str, duration: str) -> None:
     check_class(name)
     with opened(settings) as ledger:
         ledger.set_retention(name, seconds)
+        audited(ledger, "retention.set", name, seconds=seconds)
     click.echo(f"{name}: outcomes stored from now on are kept {duration_of(seconds)}")
 
 

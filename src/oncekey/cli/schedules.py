@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from oncekey.cli.audited import audited
 from oncekey.cli.options import configured, opened
 from oncekey.cli.output import print_json, print_pairs, print_table
 from oncekey.cli.text import moment
@@ -90,7 +91,8 @@ def pause_schedule(settings: Settings, schedule_id: str) -> None:
       oncekey schedules pause nightly
     """
     with opened(settings) as ledger:
-        ledger.run(keeping.pause(schedule_id, ledger.clock))
+        stored = ledger.run(keeping.pause(schedule_id, ledger.clock))
+        audited(ledger, "schedule.pause", schedule_id, tenant=stored.tenant)
     click.echo(f"{schedule_id}: paused")
 
 
@@ -108,6 +110,7 @@ def resume_schedule(settings: Settings, schedule_id: str) -> None:
     """
     with opened(settings) as ledger:
         stored = ledger.run(keeping.resume(schedule_id, ledger.clock))
+        audited(ledger, "schedule.resume", schedule_id, tenant=stored.tenant)
     click.echo(f"{schedule_id}: the next tick is at {moment(stored.next_at, zone=True)}")
 
 

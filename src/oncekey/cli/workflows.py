@@ -7,6 +7,7 @@ from typing import Literal
 
 import click
 
+from oncekey.cli.audited import audited
 from oncekey.cli.engine import engaged
 from oncekey.cli.executions import (
     COLUMNS,
@@ -181,6 +182,9 @@ def start_workflow(
             )
         except NameUnknown as error:
             raise Failure(f"{error}; {_known_instead(ledger, sort, name)}") from error
+        if created:
+            facts = {"name": name, "key": key}
+            audited(ledger, "workflow.start", execution.public_id, tenant=tenant, **facts)
     if as_json:
         print_shape(shape_of_execution(execution))
     elif created:
@@ -279,6 +283,8 @@ def _control(
             ledger,
             lambda engine: engine.control(tenant, action, execution_id, key, from_step=from_step),
         )
+        if not answer.replayed:
+            audited(ledger, f"workflow.{action}", execution_id, tenant=tenant, from_step=from_step)
     if as_json:
         print_shape(shape_of_control(answer))
         return

@@ -101,10 +101,16 @@ def entry_number(public_id: str) -> int | None:
 
 
 def _details_of(details: dict[str, Any]) -> str:
-    told = json.dumps({name: value for name, value in details.items() if value is not None})
+    told = json.dumps({name: _cut(value) for name, value in details.items() if value is not None})
     if len(told) > MAX_DETAILS:
         raise InvalidInput(f"details of an audit entry are at most {MAX_DETAILS} characters long")
     return told
+
+
+def _cut(value: Any) -> Any:
+    """What was done is done: a long text is no reason to leave it out of the feed."""
+    is_long = isinstance(value, str) and len(value) > _MAX_TEXT
+    return f"{value[:_MAX_TEXT]}…" if is_long else value
 
 
 def _plain(text: str) -> str:

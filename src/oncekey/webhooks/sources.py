@@ -35,7 +35,7 @@ from oncekey.webhooks.then import Then, parse_then
 
 SUBJECT = "service:webhook-ingest"
 _CACHE_SECONDS = 2.0
-_OVERLAP = 86400.0
+OVERLAP = 86400.0
 
 
 class Source(NamedTuple):
@@ -103,6 +103,11 @@ class Sources:
             self._known[source.id] = known._replace(ring=ring)
         return ring
 
+    async def has_secret(self, tenant: str, project: str, provider: str) -> bool:
+        """Whether a webhook can be made without giving it one: its keeper has one for it."""
+        draft = self._draft(tenant, project, provider)
+        return bool(good(await self._keeper.read(draft), self._clock.now()))
+
     async def create(
         self,
         tenant: str,
@@ -118,13 +123,11 @@ class Sources:
 
         Raises `InvalidInput`, `ScopeInvalid`, `SecretsUnavailable`.
         """
-        namespace_of(tenant, project, SUBJECT)
-        check_provider_name(provider)
-        now = self._clock.now()
-        webhook = StoredWebhook(
-            new_webhook_id(self._randbits), tenant, project, provider, str(then),
-            check_label(label), _checked(repeats), "[]", 1, now, now,
-        )  # fmt: skip
+        draft = self._draft(tenant, project, provider)
+        webhook = draft._replace(
+            follows=str(then), label=check_label(label), repeats=_checked(repeats)
+        )
+        now = webhook.created_at
         if secret is not None:
             change = functools.partial(added, text=secret, now=now, webhook_id=webhook.id)
             webhook = webhook._replace(secrets=await self._keeper.edit(webhook, change))
@@ -133,7 +136,7 @@ class Sources:
         await self._ledger.arun(_ask(KeepWebhook(webhook)))
         return _source_of(webhook)
 
-    async def rotate(self, webhook_id: str, secret: str, *, overlap: float = _OVERLAP) -> Source:
+    async def rotate(self, webhook_id: str, secret: str, *, overlap: float = OVERLAP) -> Source:
         """The secrets there are stay good for `overlap` seconds more. Raises `NotFound`."""
         if not 0 <= overlap <= MAX_SECONDS:
             raise InvalidInput(f"an overlap of {overlap} s is not between 0 and ten years")
@@ -201,6 +204,12 @@ class Sources:
         return dropped
 
     # -- the steps behind the verbs ------------------------------------------------------
+
+    def _draft(self, tenant: str, project: str, provider: str) -> StoredWebhook:
+        namespace_of(tenant, project, SUBJECT)
+        check_provider_name(provider)
+        number, now = new_webhook_id(self._randbits), self._clock.now()
+        return StoredWebhook(number, tenant, project, provider, "", "", "refuse", "[]", 1, now, now)
 
     async def _know(self, webhook_id: str) -> _Known | None:
         """Only webhooks that exist are remembered: nobody fills the cache with what he makes up."""
