@@ -37,7 +37,22 @@ _REQUEST_ONLY = frozenset(
         b"x-forwarded-proto",
     }
 )
-_STAYS_HERE = _HOP_BY_HOP | _REQUEST_ONLY | IDENTITY_HEADERS
+
+
+def _spellings(name: bytes) -> list[bytes]:
+    """Services that take headers as CGI variables read an underscore in a name as a dash."""
+    first, *others = name.split(b"-")
+    found = [first]
+    for part in others:
+        found = [each + sign + part for each in found for sign in (b"-", b"_")]
+    return found
+
+
+_STAYS_HERE = frozenset(
+    spelling
+    for name in _HOP_BY_HOP | _REQUEST_ONLY | IDENTITY_HEADERS
+    for spelling in _spellings(name)
+)
 # Ours to tell, or nobody's business: which software and which hosts there are behind.
 _STAYS_BEHIND = frozenset(
     {
