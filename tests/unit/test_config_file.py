@@ -134,7 +134,7 @@ def test_all_mistakes_are_told_together_in_the_order_of_the_file(write: Write) -
         "8: retention class 'Nightly' must be a-z, 0-9, '-' or '_', 32 at most",
         '9: a route needs a path, such as path = "/orders"',
         "12: route path 'orders' must start with '/'",
-        f"13: routes[1].policy is 'REQUIRED', not one of {POLICIES}; did you mean 'REQUIRED_B'?",
+        f"13: routes[1].policy is 'REQUIRED', not one of {POLICIES}; did you mean 'REQUIRED_A'?",
     ]
 
 

@@ -2,43 +2,53 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from oncekey.config.kinds import Kind, text, words
+from oncekey.config.kinds import text, words
 from oncekey.core.errors import InvalidInput
 
-_FORMS = {"http": "http://host:port", "https": "https://host", "unix": "unix:/run/app.sock"}
+_UNIX = "http+unix"
 # The widest networks that are anybody's own: 10.0.0.0/8 and fc00::/7.
 _WIDEST = {4: 8, 6: 7}
 
 
-def url(*schemes: str) -> Kind:
-    """A URL of one of these schemes; no credentials in it, which messages would show."""
-    forms = " or ".join(_FORMS[scheme] for scheme in schemes)
+def url(value: Any) -> str:
+    """An address of a service, `http://host:port` or `https://host`."""
+    given = text(value)
+    _check(given, _split(given), "https://host or http://host:port")
+    return given
 
-    def read(value: Any) -> str:
-        given = text(value)
-        parts = _split(given)
-        if parts is None or parts.scheme not in schemes:
-            raise InvalidInput(f"is {_shown(given)!r}, not of the form {forms}")
-        if parts.username is not None or parts.password is not None:
-            raise InvalidInput("has a user or password in it; give it in a setting for secrets")
-        if parts.scheme == "unix":
-            _check_socket(parts)
-        elif not parts.hostname:
-            raise InvalidInput(f"is {given!r}, without a host; write {forms}")
-        elif parts.fragment:
-            raise InvalidInput(f"is {given!r}; what follows '#' never reaches a server")
+
+def upstream_url(value: Any) -> str:
+    """The same, or a Unix socket: `unix:/run/app.sock`."""
+    given = text(value)
+    forms = "http://host:port, https://host or unix:/run/app.sock"
+    parts = _split(given)
+    if parts is not None and parts.scheme == "unix":
+        return _socket_url(parts)
+    if parts is not None and parts.scheme == _UNIX and unquote(parts.netloc).startswith("/"):
         return given
+    _check(given, parts, forms)
+    if parts is not None and parts.query:
+        raise InvalidInput("has a query, and requests have their own")
+    return given
 
-    return read
+
+def _check(given: str, parts: SplitResult | None, forms: str) -> None:
+    """No credentials: messages show the URL."""
+    if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise InvalidInput(f"is {_shown(given)!r}, not of the form {forms}")
+    if parts.username is not None:
+        raise InvalidInput("has a user or a password in it, and would be shown; take them out")
+    if parts.fragment:
+        raise InvalidInput(f"is {given!r}, and what follows '#' never reaches a server")
 
 
 def _split(given: str) -> SplitResult | None:
     """None for what no URL may hold: urlsplit quietly takes out tabs and line breaks."""
-    if not given.isascii() or not given.isprintable() or " " in given or "\\" in given:
+    if not given.isprintable() or " " in given or "\\" in given:
         return None
     try:
         parts = urlsplit(given)
@@ -48,17 +58,25 @@ def _split(given: str) -> SplitResult | None:
     return parts
 
 
-def _check_socket(parts: SplitResult) -> None:
+def _socket_url(parts: SplitResult) -> str:
     if parts.netloc or not parts.path.startswith("/") or parts.path.endswith("/"):
         raise InvalidInput("needs the whole path of a socket: unix:/run/app.sock")
     if parts.query or parts.fragment:
-        raise InvalidInput("has a query or fragment, which a socket has not")
+        raise InvalidInput("has a query or a fragment, which no socket has")
+    return f"{_UNIX}://{quote(unquote(parts.path), safe='')}"
 
 
 def _shown(given: str) -> str:
     """Without what may be a password."""
     scheme, separator, rest = given.partition("://")
     return f"{scheme}{separator}…{rest[rest.rindex('@') :]}" if "@" in rest else given
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def networks(value: Any) -> tuple[str, ...]:

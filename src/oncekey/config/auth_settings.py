@@ -42,14 +42,14 @@ class ClaimSettings:
 class JwtSettings:
     """Exactly one of the first six says where the keys are."""
 
-    jwks_url: str | None = setting(url("http", "https"))
+    jwks_url: str | None = setting(url)
     jwks_file: str | None = setting(text)
     secret: str | None = hidden(secret)
     secret_env: str | None = setting(variable)
     public_key: str | None = setting(pem)
     public_key_file: str | None = setting(text)
     algorithms: tuple[str, ...] | None = setting(algorithms)
-    """As the kind of key has them, unless given: HS256 for a secret, RS256 and ES256 else."""
+    """Those that fit the keys, unless given."""
     issuer: str | None = setting(text)
     audience: tuple[str, ...] | None = setting(text_or_words)
     """Any of these is right."""
@@ -67,7 +67,7 @@ class JwtSettings:
 
 @dataclass(frozen=True, slots=True)
 class UnkeySettings:
-    url: str = setting(url("http", "https"), "https://api.unkey.com")
+    url: str = setting(url, "https://api.unkey.com")
     root_key_env: str = setting(variable, "UNKEY_ROOT_KEY")
     cache: float = setting(duration_between(0.0, 300.0), 10.0)
     timeout: float = setting(duration_between(0.01, 60.0), 3.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from oncekey.config.addresses import url
+from oncekey.config.addresses import upstream_url
 from oncekey.config.field import setting
 from oncekey.config.kinds import duration_between, flag, whole
 
@@ -13,7 +13,7 @@ from oncekey.config.kinds import duration_between, flag, whole
 class UpstreamSettings:
     """A service that requests are forwarded to."""
 
-    url: str = setting(url("http", "https", "unix"), "")
+    url: str = setting(upstream_url, "")
     timeout: float = setting(duration_between(0.01, 3600.0), 30.0)
     connect_timeout: float = setting(duration_between(0.01, 300.0), 5.0)
     max_connections: int = setting(whole(1, 65535), 256)

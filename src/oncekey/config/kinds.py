@@ -34,8 +34,9 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _PEM = re.compile(r"-----BEGIN (?:(?:RSA |EC )?PUBLIC KEY|CERTIFICATE)-----\n")
 ALGORITHMS = (
     *("HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
-    *("ES256", "ES384", "ES512", "EdDSA"),
+    *("ES256", "ES384", "ES512", "EdDSA", "Ed25519", "Ed448"),
 )
+_ALIKE = 0.6
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
@@ -130,7 +131,7 @@ def size(low: int, high: int) -> Kind:
     def read(value: Any) -> int:
         if isinstance(value, str) and (found := _SIZE.fullmatch(value)):
             value = int(found[1]) * _UNITS[found[2].lower()]
-        elif isinstance(value, str):
+        elif isinstance(value, str) and not isinstance(value, FromEnvironment):
             raise InvalidInput(f"must be a size such as '5MB', or a number of bytes, not {value!r}")
         return int(number(value))
 
@@ -287,8 +288,10 @@ def json_value(value: Any) -> Any:
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(given, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    """Of names that are as close as each other, the first."""
+    likeness = {name: difflib.SequenceMatcher(None, name, given).ratio() for name in known}
+    closest = max(likeness, key=likeness.__getitem__, default="")
+    return f"; did you mean {closest!r}?" if likeness.get(closest, 0.0) >= _ALIKE else ""
 
 
 def _type_of(value: Any) -> str:

@@ -54,6 +54,13 @@ class Reader:
         """Whether that setting was given, but could not be read."""
         return path in self._bad
 
+    def is_bad_within(self, path: Path) -> bool:
+        return any(bad[: len(path)] == path for bad in self._bad)
+
+    def told(self, path: Path, *names: str) -> bool:
+        """Whether one of these is wrong by itself; what follows from that is not worth a line."""
+        return any(self.is_bad((*path, name)) for name in names)
+
     def _section(self, kind: type[Any], table: Any, path: Path, **more: Any) -> Any:
         if not isinstance(table, dict):
             self.complain(path, f"{name_of(path)} must be a table")

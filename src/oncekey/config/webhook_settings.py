@@ -22,7 +22,7 @@ from oncekey.config.kinds import (
 class VaultSettings:
     """OpenBao or Vault, KV version 2."""
 
-    url: str | None = setting(url("http", "https"))
+    url: str | None = setting(url)
     mount: str = setting(text, "secret")
     token_env: str = setting(variable, "VAULT_TOKEN")
     role_id_env: str | None = setting(variable)
@@ -34,7 +34,7 @@ class VaultSettings:
 
 @dataclass(frozen=True, slots=True)
 class WebhookSettings:
-    public_url: str | None = setting(url("http", "https"))
+    public_url: str | None = setting(url)
     """Where providers find this server; some sign it. As the request says, unless given."""
     max_body: int = setting(size(1, 256 << 20), 5 << 20)
     secrets: str = setting(choice("local", "vault"), "local")
