@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from oncekey.core.errors import IdentifierMissing, OnceKeyError
-from oncekey.core.model import Kind, Outcome, Record
+from oncekey.core.model import Kind, Outcome, Record, State
 from oncekey.durable.shapes import Shape, json_of
 from oncekey.webhooks.acting import Failed, Postponed
 from oncekey.wire.exchange import replay_of
@@ -15,7 +15,6 @@ from oncekey.wire.replies import ok, to_provider
 # Being too late is no fault of the provider's, and nothing that trying again could change. Its
 # status for clients, 410, would make some providers give the webhook up.
 _TOO_LATE = "promise-over"
-_DONE = ok(json_of({"status": "done"}))
 
 
 def outcome_of(response: Response) -> Outcome:
@@ -73,6 +72,9 @@ def refused(error: OnceKeyError) -> Response:
 
 
 def _heard(outcome: Outcome, *, final: bool = True) -> Response:
+    status = to_provider(outcome.status, final=final)
     if outcome.kind is Kind.UNKEPT:
-        return _DONE._replace(status=to_provider(outcome.status, final=final))
-    return Response(to_provider(outcome.status, final=final), outcome.headers, outcome.body)
+        # More than is kept of an answer, and more than any provider reads.
+        word = "failed" if outcome.state is State.FAILED else "done"
+        return ok(json_of({"status": word}))._replace(status=status)
+    return Response(status, outcome.headers, outcome.body)
