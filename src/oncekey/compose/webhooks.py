@@ -7,18 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from oncekey.compose.address import Postgres, address_of
+from oncekey.config.providers import declared_of
 from oncekey.config.settings import Settings
-from oncekey.config.webhook_settings import ProviderSettings, VaultSettings
+from oncekey.config.webhook_settings import VaultSettings
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.ledger import Ledger
 from oncekey.webhooks.keys import HOW_TO_MAKE, keys_in_file, keys_in_variable, make_key_file
 from oncekey.webhooks.provider import Provider
-from oncekey.webhooks.providers.declared import (
-    DeclaredProvider,
-    IdentifierAt,
-    SignatureAt,
-    TimestampAt,
-)
 from oncekey.webhooks.providers.registry import providers_of
 from oncekey.webhooks.secrets import LocalSecrets, SecretKeeper
 from oncekey.webhooks.sources import Sources
@@ -61,24 +56,7 @@ def key_file_of(settings: Settings) -> Path:
 
 def providers_for(settings: Settings) -> Mapping[str, Provider]:
     """Those known by heart, and those of the configuration."""
-    return providers_of(_declared(each) for each in settings.providers)
-
-
-def _declared(each: ProviderSettings) -> DeclaredProvider:
-    identifier, signature = each.identifier, each.signature
-    at = signature.timestamp
-    return DeclaredProvider(
-        each.name,
-        IdentifierAt(identifier.header, identifier.json, identifier.form),
-        SignatureAt(
-            signature.header or "",
-            signature.algorithm,
-            signature.encoding,
-            signature.prefix,
-            signature.signed,
-            None if at is None else TimestampAt(at.header or "", at.tolerance),
-        ),
-    )
+    return providers_of(declared_of(each) for each in settings.providers)
 
 
 def _vault_of(vault: VaultSettings) -> VaultSecrets:
