@@ -39,7 +39,7 @@ def _check_place(jwt: JwtSettings, reader: Reader) -> None:
     if len(given) > 1:
         message = f"auth.jwt has {given[0]} and {given[1]}; keys come from one place: keep one"
         reader.complain((*_JWT, given[1]), message)
-    elif not given and not reader.told(_JWT, *_PLACES):
+    elif not given and not reader.is_bad_within(_JWT):
         message = "auth.jwt says nowhere what tokens are signed with: add jwks_url, jwks_file, "
         reader.complain(_JWT, message + "public_key, public_key_file, secret or secret_env")
 

@@ -11,6 +11,13 @@ from oncekey.core.errors import InvalidInput
 if TYPE_CHECKING:
     from oncekey.webhooks.providers.declared import DeclaredProvider
 
+_PARTS = {
+    "identifier": "identifier",
+    "JSON pointer": "identifier",
+    "signature": "signature",
+    "signed": "signature",
+}
+
 
 def declared_of(each: ProviderSettings) -> DeclaredProvider:
     """Raises `InvalidInput` for a provider that cannot work."""
@@ -63,6 +70,5 @@ def check_providers(providers: tuple[ProviderSettings, ...], reader: Reader) -> 
 
 def _part_of(message: str) -> str:
     """Which part of a provider is wrong: the one that is named first."""
-    parts = [name for name in ("identifier", "signature", "signed") if name in message]
-    first = min(parts, key=message.index, default="name")
-    return "signature" if first == "signed" else first
+    named = [word for word in _PARTS if word in message]
+    return _PARTS[min(named, key=message.index)] if named else "name"
