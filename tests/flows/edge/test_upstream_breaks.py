@@ -4,6 +4,7 @@ import asyncio
 import signal
 import socket
 import ssl
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from multiprocessing.connection import Connection as Pipe
@@ -254,6 +255,17 @@ async def test_one_ask_may_have_less_time_than_the_others() -> None:
     async with puppet(silent) as behind, reaching(behind.url) as upstream:
         with pytest.raises(UpstreamTimeout):
             await upstream.send(b"POST", b"/", [], b"", timeout=0.05)
+
+
+async def test_nobody_is_late_because_the_loop_was_held_up() -> None:
+    async def holding(line: Line) -> None:
+        while await line.request():
+            line.writer.write(OK)
+            time.sleep(0.5)  # noqa: ASYNC251 - this is what holds it up
+
+    async with puppet(holding) as behind, reaching(behind.url, timeout=0.2) as upstream:
+        for _ in range(3):
+            assert (await post(upstream)).body == b"ok"
 
 
 # Upstreams that are not there.

@@ -69,6 +69,10 @@ class Connection(asyncio.Protocol):
         if ask.pouring is not None:
             ask.pouring.placed(self)
 
+    @property
+    def open(self) -> bool:
+        return not (self.closed or self._transport.is_closing())
+
     def fresh(self, now: float) -> bool:
         """Whether it can be used after its rest, as far as can be known without writing."""
         rest = now - self.rested
@@ -240,7 +244,11 @@ class Connection(asyncio.Protocol):
     def _release(self, ask: Ask, head: Head) -> None:
         self._end()
         ask.over = True
-        if not head.keeps or self.closed or self._unsent() or (ask.pouring and ask.pouring.unsent):
+        if self._unsent() or (ask.pouring is not None and ask.pouring.unsent):
+            # Closing would send the rest first, and wait for an upstream that does not want it.
+            self.abort()
+            return
+        if self.closed or not head.keeps:
             self.close()
             return
         if head.patience is not None:

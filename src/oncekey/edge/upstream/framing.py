@@ -128,7 +128,10 @@ class Heads:
         self._most = most
 
     def read(self, raw: bytes) -> Head:
-        head = self.known.get(raw) or head_of(raw)
+        head = self.known.get(raw)
+        if head is not None:
+            return head
+        head = head_of(raw)
         if len(raw) <= 1024 and not head.interim:
             if len(self.known) >= self._most:
                 self.known.clear()

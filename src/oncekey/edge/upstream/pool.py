@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import NamedTuple
 
-from oncekey.core.errors import UpstreamUncertain, UpstreamUnreachable
+from oncekey.core.errors import InvalidInput, UpstreamUncertain, UpstreamUnreachable
 from oncekey.edge.upstream.address import address_of
 from oncekey.edge.upstream.answer import Answer, Gathering
 from oncekey.edge.upstream.ask import Ask, Body, Listener
@@ -87,6 +87,8 @@ class Upstream:
             self._loop = asyncio.get_running_loop()
         if isinstance(body, bytes):
             length = len(body)
+        elif length is not None and length < 0:
+            raise InvalidInput("the length of a body is not negative")
         head = self._writer.head(method, target, headers) + framing_of(method, length)
         if timeout is None:
             timeout = self._timeout
@@ -142,6 +144,8 @@ class Upstream:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        # Transports close one turn of the loop later.
+        await asyncio.sleep(0)
 
     # What connections tell.
 
@@ -241,7 +245,7 @@ class Upstream:
 
     def _gain(self, since: float, connection: Connection) -> None:
         self._forget_attempt()
-        if connection.closed:
+        if not connection.open:
             self._miss(since, "it closed the connection at once")
             return
         self._live.add(connection)

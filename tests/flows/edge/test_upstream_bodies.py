@@ -1,0 +1,395 @@
+"""Bodies that come in pieces, both ways: nobody holds more of one than is needed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from oncekey.core.errors import (
+    InvalidInput,
+    UpstreamTimeout,
+    UpstreamUncertain,
+    UpstreamUnreachable,
+)
+from oncekey.core.model import Headers
+from oncekey.edge.upstream import Ask, Upstream
+from tests.fixtures.puppets import PATIENCE, Heard, Line, puppet, reaching, says, until
+
+pytestmark = pytest.mark.anyio
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
+    return "asyncio", {"use_uvloop": request.param == "uvloop"}
+
+
+class Pieces:
+    """An asynchronous body that counts what was taken of it, and knows that it was closed."""
+
+    def __init__(self, *pieces: bytes | Exception | asyncio.Event) -> None:
+        self.pieces = pieces
+        self.taken = 0
+        self.closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            for piece in self.pieces:
+                if isinstance(piece, asyncio.Event):
+                    await piece.wait()
+                elif isinstance(piece, Exception):
+                    raise piece
+                else:
+                    self.taken += 1
+                    yield piece
+        finally:
+            self.closed = True
+
+
+# Requests.
+
+
+@pytest.mark.parametrize("length", [None, 6])
+@pytest.mark.parametrize("kind", ["async", "list", "generator"])
+async def test_a_body_in_pieces_arrives_whole_and_leaves_the_connection_usable(
+    kind: str, length: int | None
+) -> None:
+    pieces = [b"ab", b"", b"c", b"def"]
+    async with puppet(says(OK)) as behind, reaching(behind.url) as upstream:
+        for _ in range(3):
+            body = {"async": Pieces(*pieces), "list": pieces, "generator": (p for p in pieces)}
+            answer = await upstream.send(b"POST", b"/", [], body[kind], length=length)
+            assert answer.status == 200
+    assert len(behind.lines) == 1
+    assert [seen.body for seen in behind.requests] == [b"abcdef"] * 3
+    framing = (b"content-length", b"6") if length else (b"transfer-encoding", b"chunked")
+    assert behind.requests[0].headers[1:] == [framing]
+
+
+@pytest.mark.parametrize("length", [None, 0])
+async def test_a_body_of_no_pieces_is_empty(length: int | None) -> None:
+    async with puppet(says(OK)) as behind, reaching(behind.url) as upstream:
+        assert (await upstream.send(b"POST", b"/", [], [], length=length)).status == 200
+        assert upstream.load.idle == 1
+    assert behind.requests[0].body == b""
+
+
+async def test_a_body_that_fails_before_its_first_piece_leaves_no_doubt() -> None:
+    async with puppet(says(OK)) as behind, reaching(behind.url) as upstream:
+        broken = Pieces(b"", RuntimeError("the client left"))
+        with pytest.raises(UpstreamUnreachable) as caught:
+            await upstream.send(b"POST", b"/", [], broken)
+        assert isinstance(caught.value.__cause__, RuntimeError)
+        assert upstream.load == (0, 0, 0, 0)
+    assert not behind.lines
+
+
+async def heard_partly(line: Line) -> None:
+    await line.head()
+    await line.gone()
+
+
+@pytest.mark.parametrize(
+    "pieces, length",
+    [
+        ([b"abc", RuntimeError("the client left")], None),
+        ([b"abc", RuntimeError("the client left")], 6),
+        ([b"abc"], 4),
+        ([b"abc", b"def"], 4),
+    ],
+)
+async def test_a_body_that_does_not_come_to_its_end_leaves_doubt(
+    pieces: list[bytes | Exception], length: int | None
+) -> None:
+    async with puppet(heard_partly) as behind, reaching(behind.url) as upstream:
+        with pytest.raises(UpstreamUncertain) as caught:
+            await upstream.send(b"POST", b"/", [], Pieces(*pieces), length=length)
+        assert caught.value.__cause__ is not None
+        assert upstream.load == (0, 0, 0, 0)
+        await until(lambda: len(behind.lines) == 1)
+
+
+async def test_a_body_longer_than_was_said_from_its_first_piece_is_not_sent() -> None:
+    async with puppet(says(OK)) as behind, reaching(behind.url) as upstream:
+        with pytest.raises(UpstreamUnreachable, match="more than the 2 bytes"):
+            await upstream.send(b"POST", b"/", [], [b"abc"], length=2)
+    assert not behind.lines
+
+
+async def test_a_length_is_not_negative() -> None:
+    async with puppet(says(OK)) as behind, reaching(behind.url) as upstream:
+        with pytest.raises(InvalidInput):
+            await upstream.send(b"POST", b"/", [], [b"abc"], length=-3)
+    assert not behind.lines
+
+
+async def test_no_connection_is_held_for_a_body_that_has_not_begun() -> None:
+    gate = asyncio.Event()
+    async with puppet(says(OK)) as behind, reaching(behind.url, max_connections=1) as upstream:
+        slow = asyncio.create_task(upstream.send(b"POST", b"/", [], Pieces(gate, b"slow")))
+        for _ in range(3):
+            assert (await upstream.send(b"POST", b"/", [], b"fast")).status == 200
+        gate.set()
+        assert (await slow).status == 200
+    assert [seen.body for seen in behind.requests] == [b"fast"] * 3 + [b"slow"]
+
+
+async def test_a_body_that_never_begins_is_given_up_without_doubt() -> None:
+    async with puppet(says(OK)) as behind, reaching(behind.url) as upstream:
+        body = Pieces(asyncio.Event())
+        with pytest.raises(UpstreamUnreachable, match="did not begin"):
+            await upstream.send(b"POST", b"/", [], body, timeout=0.01)
+        await until(lambda: body.closed)
+    assert not behind.lines
+
+
+async def test_a_body_that_stalls_is_given_up_with_doubt() -> None:
+    async with puppet(heard_partly) as behind, reaching(behind.url) as upstream:
+        body = Pieces(b"abc", asyncio.Event())
+        with pytest.raises(UpstreamTimeout):
+            await upstream.send(b"POST", b"/", [], body, timeout=0.05)
+        await until(lambda: body.closed)
+
+
+async def test_an_upstream_that_does_not_read_is_not_fed() -> None:
+    gate = asyncio.Event()
+
+    async def busy(line: Line) -> None:
+        await gate.wait()
+        await says(OK)(line)
+
+    async with puppet(busy) as behind, reaching(behind.url) as upstream:
+        body = Pieces(*[b"x" * MEGABYTE] * 64)
+        asked = asyncio.create_task(upstream.send(b"POST", b"/", [], body, length=64 * MEGABYTE))
+        await until(lambda: upstream.load.busy == 1 and _clogged(upstream))
+        held = body.taken
+        # Buffers of sockets hold a few; were nothing held back, all would be taken by now.
+        assert held < 32
+        gate.set()
+        assert (await asked).status == 200
+    assert len(behind.requests[0].body) == 64 * MEGABYTE
+
+
+def _clogged(upstream: Upstream) -> bool:
+    [connection] = upstream._live
+    return connection._drained is not None and not connection._drained.done()
+
+
+EARLY = b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nno!"
+
+
+@pytest.mark.parametrize("framing", ["chunks", "length", "bytes"])
+async def test_an_answer_before_the_end_of_the_body_is_taken_and_no_more_is_sent(
+    framing: str,
+) -> None:
+    gone = asyncio.Event()
+
+    async def hasty(line: Line) -> None:
+        await line.head()
+        await line.say(EARLY)
+        # It does not read on: what is not sent by now is not sent at all.
+        await gone.wait()
+        assert len(await line.rest()) < length
+
+    length = 64 * MEGABYTE
+    async with puppet(hasty, says(OK)) as behind, reaching(behind.url, idle=600) as upstream:
+        body: Pieces | bytes = Pieces(*[b"x" * MEGABYTE] * 64, asyncio.Event())
+        if framing == "bytes":
+            body = b"x" * length
+        answer = await upstream.send(
+            b"POST", b"/", [], body, length=length if framing == "length" else None
+        )
+        assert (answer.status, answer.body) == (413, b"no!")
+        await until(lambda: upstream.load == (0, 0, 0, 0))
+        gone.set()
+        if isinstance(body, Pieces):
+            await until(lambda: isinstance(body, Pieces) and body.closed)
+        assert (await upstream.send(b"POST", b"/", [], b"next")).status == 200
+    assert [seen.body for seen in behind.requests] == [b"next"]
+
+
+async def test_an_early_answer_that_flows_is_told_to_its_end() -> None:
+    async def hasty(line: Line) -> None:
+        await line.head()
+        await line.say(CHUNKED, b"2\r\nno\r\n", b"1\r\n!\r\n", b"0\r\n\r\n")
+        await line.gone()
+
+    async with puppet(hasty) as behind, reaching(behind.url) as upstream:
+        body = Pieces(b"abc", asyncio.Event())
+        answer = await upstream.send(b"POST", b"/", [], body)
+        assert answer.body == b"no!"
+        assert upstream.load == (0, 0, 0, 0)
+        await until(lambda: body.closed)
+
+
+async def test_an_interim_answer_does_not_end_the_body() -> None:
+    gate = asyncio.Event()
+
+    async def patient(line: Line) -> None:
+        head = await line.head()
+        assert head is not None
+        await line.say(b"HTTP/1.1 100 Continue\r\n\r\n")
+        gate.set()
+        body = await line._body(head.lower())
+        await line.say(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n" + body)
+        await line.gone()
+
+    async with puppet(patient) as behind, reaching(behind.url, idle=600) as upstream:
+        answer = await upstream.send(b"POST", b"/", [], Pieces(b"abc", gate, b"def"))
+        assert answer.body == b"abcdef"
+        assert upstream.load.idle == 1
+
+
+async def test_a_request_in_pieces_can_be_abandoned_at_any_time() -> None:
+    async with puppet(heard_partly) as behind, reaching(behind.url) as upstream:
+        for pieces in [[asyncio.Event()], [b"abc", asyncio.Event()]]:
+            body, heard = Pieces(*pieces), Heard()
+            asked = upstream.ask(b"POST", b"/", [], body, heard)
+            await until(lambda body=body: body.taken == len(body.pieces) - 1)  # type: ignore[misc]
+            asked.abandon()
+            await until(lambda: upstream.load == (0, 0, 0, 0) and not upstream._pouring)
+            assert not heard.told
+
+
+async def test_closing_ends_requests_whose_bodies_have_not_begun() -> None:
+    async with puppet(says(OK)) as behind, reaching(behind.url) as upstream:
+        heard = Heard()
+        upstream.ask(b"POST", b"/", [], Pieces(asyncio.Event()), heard)
+        await asyncio.sleep(0)
+        await upstream.close(grace=0.01)
+        assert isinstance((await heard.end()).error, UpstreamUnreachable)
+    assert not behind.lines
+
+
+# Answers.
+
+
+def flowing(size: int) -> Iterator[bytes]:
+    """An answer of `size` bytes in pieces."""
+    yield CHUNKED
+    for _ in range(size // MEGABYTE):
+        yield b"%x\r\n%b\r\n" % (MEGABYTE, b"y" * MEGABYTE)
+    yield b"0\r\n\r\n"
+
+
+class Pausing(Heard):
+    """A listener that pauses as soon as it hears something."""
+
+    ask: Ask
+
+    def began(self, status: int, headers: Headers) -> None:
+        super().began(status, headers)
+        self.ask.pause()
+
+
+async def test_an_answer_is_read_no_faster_than_it_is_wanted() -> None:
+    said = 0
+
+    async def play(line: Line) -> None:
+        nonlocal said
+        await line.request()
+        for piece in flowing(64 * MEGABYTE):
+            await line.say(piece)
+            said += len(piece)
+        await line.gone()
+
+    async with puppet(play) as behind, reaching(behind.url, timeout=0.3, idle=600) as upstream:
+        heard = Pausing()
+        heard.ask = upstream.ask(b"GET", b"/", [], b"", heard)
+        await heard.beginning()
+        # Longer than the timeout: while it is paused, nobody is late.
+        await asyncio.sleep(0.6)
+        assert said < 32 * MEGABYTE
+        assert len(heard.body) < MEGABYTE
+        heard.ask.resume()
+        await heard.end()
+        assert heard.told[-1] == "ended"
+        assert heard.body == b"y" * 64 * MEGABYTE
+        assert upstream.load.idle == 1
+        heard.ask.pause()
+        heard.ask.resume()
+        heard.ask.abandon()
+        assert upstream.load.idle == 1
+
+
+@pytest.mark.parametrize("size", [5, 100, 4096])
+async def test_an_answer_within_the_bound_is_whole(size: int) -> None:
+    body = b"y" * size
+    for raw in [
+        b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (size, body),
+        CHUNKED + b"%x\r\n%b\r\n0\r\n\r\n" % (size, body),
+    ]:
+        async with puppet(says(raw)) as behind, reaching(behind.url) as upstream:
+            answer = await upstream.send(b"GET", b"/", [], most=4096)
+            assert answer == (200, answer.headers, body, None)
+
+
+@pytest.mark.parametrize("size", [1, 70_000, 3 * MEGABYTE])
+@pytest.mark.parametrize("most", [0, 100])
+async def test_an_answer_beyond_the_bound_flows(size: int, most: int) -> None:
+    body = b"z" * most + b"y" * size
+    raw = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+    async with puppet(says(raw)) as behind, reaching(behind.url, idle=600) as upstream:
+        for _ in range(2):
+            answer = await upstream.send(b"GET", b"/", [], most=most)
+            assert answer.body == b"z" * most
+            assert answer.rest is not None
+            assert b"".join([piece async for piece in answer.rest]) == b"y" * size
+            assert upstream.load.idle == 1
+    assert len(behind.lines) == 1
+
+
+async def test_a_rest_that_nobody_reads_is_held_back_until_it_is_read() -> None:
+    async def play(line: Line) -> None:
+        await line.request()
+        await line.say(*flowing(32 * MEGABYTE))
+        await line.gone()
+
+    async with puppet(play) as behind, reaching(behind.url, timeout=0.3) as upstream:
+        answer = await upstream.send(b"GET", b"/", [], most=10)
+        assert answer.rest is not None
+        await until(lambda: answer.rest is not None and answer.rest._paused)
+        assert answer.rest._ahead < 2 * MEGABYTE
+        await asyncio.sleep(0.6)
+        size = 0
+        async for piece in answer.rest:
+            size += len(piece)
+        assert size == 32 * MEGABYTE - 10
+
+
+async def test_a_rest_that_is_closed_ends_its_connection() -> None:
+    left = asyncio.Event()
+
+    async def play(line: Line) -> None:
+        await line.request()
+        await line.say(CHUNKED + b"14\r\n" + b"x" * 20 + b"\r\n")
+        await line.gone()
+        left.set()
+
+    async with puppet(play) as behind, reaching(behind.url) as upstream:
+        answer = await upstream.send(b"GET", b"/", [], most=10)
+        assert answer.rest is not None
+        assert await anext(answer.rest) == b"x" * 10
+        await answer.rest.aclose()
+        assert [piece async for piece in answer.rest] == []
+        async with asyncio.timeout(PATIENCE):
+            await left.wait()
+        assert upstream.load == (0, 0, 0, 0)
+
+
+async def test_a_rest_that_breaks_off_says_so_after_what_had_come() -> None:
+    async def play(line: Line) -> None:
+        await line.request()
+        await line.say(CHUNKED + b"14\r\n" + b"x" * 20 + b"\r\n")
+
+    async with puppet(play) as behind, reaching(behind.url) as upstream:
+        answer = await upstream.send(b"GET", b"/", [], most=10)
+        assert answer.rest is not None
+        await until(lambda: upstream.load == (0, 0, 0, 0))
+        assert await anext(answer.rest) == b"x" * 10
+        for _ in range(2):
+            with pytest.raises(UpstreamUncertain):
+                await anext(answer.rest)
