@@ -163,6 +163,7 @@ class Run(History):
             self.closed = True
             self.runs.ended(self, sent.ending, sent.now, answer.ended)
             self._stop_tasks()
+            self._release_durables()
             return
         if sent.waits is not None:
             if answer.woken:
