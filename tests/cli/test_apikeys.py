@@ -55,6 +55,17 @@ def test_a_key_that_has_expired_is_refused(shop: Workshop) -> None:
     assert listed["state"] == "expired"
 
 
+def test_a_key_for_admins(shop: Workshop) -> None:
+    told = shop.told("apikeys", "create", "--admin", "--label", "on call").splitlines()
+    found = re.fullmatch(r"(ak_\w+) for admins; its secret is shown this once:", told[0])
+    assert found is not None
+    assert re.fullmatch(r"oka_[\w-]{43}", told[1])
+    assert status(shop, told[1]) == 401
+    (listed,) = [each for each in shop.json("apikeys", "list") if each["id"] == found[1]]
+    assert (listed["role"], listed["label"], listed["project"]) == ("admin", "on call", "_platform")
+    assert f"{found[1]} for admins: revoked since" in shop.told("apikeys", "revoke", found[1])
+
+
 def test_keys_are_paged(shop: Workshop) -> None:
     made = [shop.json("apikeys", "create", "--tenant", "pages")["id"] for _ in range(3)]
     first = shop.told("apikeys", "list", "--tenant", "pages", "--limit", "2").splitlines()
@@ -70,6 +81,7 @@ def test_mistakes(shop: Workshop) -> None:
         (["create", "--tenant", "a b"], 1),
         (["create", "--subject", "ann"], 1),
         (["create", "--expires-in", "soon"], 2),
+        (["create", "--admin", "--tenant", "acme"], 2),
         (["list", "--before", "nothing"], 2),
     ):
         done = shop("apikeys", *words)
