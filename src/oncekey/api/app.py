@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from starlette.routing import Match, Route
 
+from oncekey.api.admin.means import Means
+from oncekey.api.admin.table import ENDPOINTS as ADMIN_ENDPOINTS
 from oncekey.api.endpoint import Call, Endpoint, Receive
 from oncekey.api.patience import Patience
 from oncekey.api.requests import UNPRINTABLE, body_of, key_in, query_of, read_body
@@ -14,6 +18,7 @@ from oncekey.api.table import ENDPOINTS
 from oncekey.core.callers import Caller, Callers
 from oncekey.core.errors import NotFound, OnceKeyError
 from oncekey.core.ledger import Ledger
+from oncekey.core.scope import PLATFORM_LEVEL
 from oncekey.durable.engine import Engine
 from oncekey.integrations.asgi import Protection, Scope, Send, respond
 from oncekey.wire.credentials import secret_in
@@ -24,7 +29,13 @@ from oncekey.wire.problem import Response, problem, problem_of
 
 log = logging.getLogger("oncekey")
 
+_CLAIM = "oncekey.claim"
 _ADMITTED = "oncekey.admitted"
+_ADMIN = "/api/admin/"
+_WHOSE = {
+    "admin": "Send a header 'Authorization: Bearer oka_…' or 'X-API-Key: oka_…' with the key of an "
+    "admin that is neither expired nor revoked; `oncekey apikeys create --admin` makes one."
+}
 
 
 class Admitted(NamedTuple):
@@ -33,15 +44,42 @@ class Admitted(NamedTuple):
 
 
 class Api:
-    """Call `patience.end()` when the server is about to stop: nobody is kept waiting then."""
+    """Call `patience.end()` when the server is about to stop: nobody is kept waiting then.
 
-    def __init__(self, engine: Engine, callers: Callers, ledger: Ledger) -> None:
+    With `means`, admins are served as well; `endpoints` are those for everybody else.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        callers: Callers,
+        ledger: Ledger,
+        means: Means | None = None,
+        *,
+        endpoints: Sequence[Endpoint] = ENDPOINTS,
+    ) -> None:
         self._engine = engine
         self._callers = callers
         self._ledger = ledger
+        self.means = means
+        """What admins work with; None for no admins. May be replaced between requests."""
         self.patience = Patience()
-        self._routes = [(_route_of(each), each) for each in ENDPOINTS]
+        self._for_callers = [(_route_of(each), each) for each in endpoints]
+        admin = [(_route_of(each), each) for each in ADMIN_ENDPOINTS]
+        self._for_all = [*self._for_callers, *admin]
+        self._places = _places_of(endpoints)
         self._protection = Protection(self._answer_admitted, ledger, _identity_of)
+
+    def has(self, path: str) -> bool:
+        """Whether a path is one of the API's, whatever is there."""
+        if path.startswith(_ADMIN):
+            return self.means is not None
+        prefixes, paths = self._places
+        return path.startswith(prefixes) or path in paths
+
+    @property
+    def _routes(self) -> list[tuple[Route, Endpoint]]:
+        return self._for_callers if self.means is None else self._for_all
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         match scope["type"]:
@@ -69,7 +107,9 @@ class Api:
             await respond(send, _fitting(scope, await _answer(admitted, receive)))
 
     async def _answer_admitted(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await respond(send, await _answer(scope[_ADMITTED], receive))
+        endpoint, call = scope[_ADMITTED]
+        held = replace(call, claim=scope.get(_CLAIM))
+        await respond(send, await _answer(Admitted(endpoint, held), receive))
 
     async def _admit(self, scope: Scope, receive: Receive) -> Admitted | Response:
         endpoint, path = self._find(scope) or (None, {})
@@ -77,9 +117,9 @@ class Api:
             return self._nowhere(scope)
         caller = None
         if not endpoint.is_open:
-            caller = await self._identify(scope)
+            caller = await self._identify(scope, endpoint)
             if caller is None:
-                return problem("unauthorized")
+                return problem("unauthorized", _WHOSE.get(endpoint.access))
             if path.get("tenant", caller.tenant) != caller.tenant:
                 raise NotFound
         lines = lines_of(scope["headers"]).keys
@@ -97,12 +137,17 @@ class Api:
             key_in(lines),
             receive,
             root,
+            self.means,
         )
         return Admitted(endpoint, call)
 
-    async def _identify(self, scope: Scope) -> Caller | None:
+    async def _identify(self, scope: Scope, endpoint: Endpoint) -> Caller | None:
         secret = secret_in(scope["headers"])
-        return None if secret is None else await self._callers.identify(secret)
+        if secret is None:
+            return None
+        if endpoint.access == "admin":
+            return await self._callers.identify_admin(secret)
+        return await self._callers.identify(secret)
 
     def _find(self, scope: Scope) -> tuple[Endpoint, dict[str, str]] | None:
         if UNPRINTABLE.search(scope["path"]):
@@ -128,8 +173,8 @@ class Api:
         return refusal._replace(headers=(*refusal.headers, allow))
 
 
-def api_of(engine: Engine, callers: Callers, ledger: Ledger) -> Api:
-    return Api(engine, callers, ledger)
+def api_of(engine: Engine, callers: Callers, ledger: Ledger, means: Means | None = None) -> Api:
+    return Api(engine, callers, ledger, means)
 
 
 async def _answer(admitted: Admitted, receive: Receive) -> Response:
@@ -146,6 +191,12 @@ async def _answer(admitted: Admitted, receive: Receive) -> Response:
         return problem("internal-error")
 
 
+def _places_of(endpoints: Sequence[Endpoint]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """How the paths of endpoints begin, and those that are whole."""
+    prefixes = {each.path.partition("{")[0] for each in endpoints if "{" in each.path}
+    return tuple(prefixes), frozenset(each.path for each in endpoints if "{" not in each.path)
+
+
 def _route_of(endpoint: Endpoint) -> Route:
     return Route(endpoint.path, endpoint.handle, methods=[endpoint.method])
 
@@ -153,7 +204,9 @@ def _route_of(endpoint: Endpoint) -> Route:
 def _identity_of(scope: Scope) -> Identity:
     caller: Caller | None = scope[_ADMITTED].call.caller
     assert caller is not None
-    return Identity(caller.subject, caller.tenant, caller.project)
+    # What an admin has done is no caller's to see, even of one with the same name.
+    project = PLATFORM_LEVEL if caller.role == "admin" else caller.project
+    return Identity(caller.subject, caller.tenant, project)
 
 
 def _fitting(scope: Scope, response: Response) -> Response:

@@ -9,14 +9,17 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from oncekey.api.admin.means import Means
 from oncekey.api.patience import Patience
 from oncekey.core.callers import Caller
+from oncekey.core.claim import Claim
 from oncekey.core.ledger import Ledger
 from oncekey.durable.engine import Engine
 from oncekey.wire.problem import Response
 from oncekey.wire.rule import Rule
 
 Policy = Literal["REQUIRED_A", "ACCEPTED", "PROHIBITED"]
+Access = Literal["open", "caller", "admin"]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 
@@ -39,7 +42,7 @@ class Reply(NamedTuple):
 class Endpoint:
     """One method of one path. `{name}` stands for one segment, `{name:path}` for any number."""
 
-    method: Literal["GET", "POST"]
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
     handle: Callable[..., Awaitable[Response]]
     """Given the call, and the body when there is one."""
@@ -51,10 +54,15 @@ class Endpoint:
     query: tuple[Parameter, ...] = ()
     problems: tuple[str, ...] = ()
     """Codes, beside those that every endpoint may answer with."""
-    is_open: bool = False
-    """Whether everybody may call it."""
+    access: Access = "caller"
+    """Whose API key it takes. Neither a caller's nor an admin's is good for the other's."""
     rule: Rule | None = None
     """Under which its whole answer is kept by the ledger, for a request with a key."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether everybody may call it."""
+        return self.access == "open"
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,10 @@ class Call:
     receive: Receive
     root: str = ""
     """Where the API is mounted."""
+    means: Means | None = None
+    """What admins work with."""
+    claim: Claim | None = None
+    """Under which it is run, when its whole answer is kept."""
 
     @property
     def tenant(self) -> str:

@@ -34,7 +34,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         healthy,
         "Whether the process lives",
         {OK: Reply("It does.", "Health")},
-        is_open=True,
+        access="open",
     ),
     Endpoint(
         "GET",
@@ -42,6 +42,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         ready,
         "Whether the store answers",
         {OK: Reply("It does.", "Health")},
-        is_open=True,
+        access="open",
     ),
 )

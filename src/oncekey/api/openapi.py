@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
 import msgspec
 
 from oncekey.api.endpoint import Endpoint
+from oncekey.api.schema_parts import Schema
 from oncekey.api.schemas import SCHEMAS
 from oncekey.wire.openapi import PROBLEM, by_status, header, key_parameter, problem_response
 from oncekey.wire.problem import codes
@@ -24,29 +25,39 @@ _DESCRIPTIONS = {
     "id": "As an answer told it, such as `wf_` or `tk_` and 16 hexadecimal digits.",
     "name": "As it was given in the code.",
     "address": "`id:` and the id of a promise, or `key:` and its key.",
+    "class": "The name of a retention class.",
 }
+_SUMMARY = "Workflows, tasks, promises and events, each of which may be retried."
 _INFO = {
-    "title": "OnceKey",
-    "summary": "Workflows, tasks, promises and events, each of which may be retried.",
     "version": version("oncekey"),
     "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
 }
-_SECURITY = {
-    "bearer": {"type": "http", "scheme": "bearer", "description": "An API key, `ok_…`."},
+_SECURITY: Part = {
+    "bearer": {"type": "http", "scheme": "bearer"},
     "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
 }
+_KINDS = {"caller": "`ok_…`", "admin": "of an admin, `oka_…`"}
 
 
-def document_of(endpoints: Sequence[Endpoint]) -> Part:
+def document_of(
+    endpoints: Sequence[Endpoint],
+    schemas: Mapping[str, Schema] = SCHEMAS,
+    *,
+    title: str = "OnceKey",
+    summary: str = _SUMMARY,
+) -> Part:
     paths: dict[str, Part] = {}
     for each in endpoints:
         path = _PARAMETER.sub(r"{\1}", each.path)
         paths.setdefault(path, {})[each.method.lower()] = _operation_of(each)
     return {
         "openapi": "3.1.0",
-        "info": _INFO,
+        "info": {"title": title, "summary": summary, **_INFO},
         "paths": paths,
-        "components": {"schemas": _schemas_of(endpoints), "securitySchemes": _SECURITY},
+        "components": {
+            "schemas": _schemas_of(endpoints, schemas),
+            "securitySchemes": _schemes_of(endpoints),
+        },
     }
 
 
@@ -61,6 +72,7 @@ def problems_of(endpoint: Endpoint) -> list[str]:
         found |= {"request-incomplete", "payload-too-large"}
     if endpoint.rule is not None:
         found |= {"claim-lost", "request-too-large"}
+        found |= {"request-in-progress", "idempotency-key-reused"}
     match endpoint.policy:
         case "PROHIBITED":
             found |= {"idempotency-key-prohibited"}
@@ -128,12 +140,20 @@ def _responses_of(endpoint: Endpoint) -> Part:
     return responses
 
 
-def _schemas_of(endpoints: Iterable[Endpoint]) -> Part:
+def _schemas_of(endpoints: Iterable[Endpoint], schemas: Mapping[str, Schema]) -> Part:
     bodies = list(dict.fromkeys(each.body for each in endpoints if each.body is not None))
     _, components = msgspec.json.schema_components(bodies, ref_template=_REF)
-    assert not components.keys() & SCHEMAS.keys()
+    assert not components.keys() & schemas.keys()
     problem = {**PROBLEM, "properties": {**PROBLEM["properties"], **_MEMBERS}}
-    return {**components, **SCHEMAS, "Problem": problem}
+    return {**components, **schemas, "Problem": problem}
+
+
+def _schemes_of(endpoints: Iterable[Endpoint]) -> Part:
+    kinds = " or ".join(sorted({_KINDS[each.access] for each in endpoints if not each.is_open}))
+    return {
+        name: {**scheme, "description": f"An API key {kinds}."}
+        for name, scheme in _SECURITY.items()
+    }
 
 
 _MEMBERS = {

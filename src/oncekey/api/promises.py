@@ -15,6 +15,7 @@ from oncekey.api.requests import (
     LIMIT,
     MAX_BODY,
     WAIT,
+    Duration,
     bool_in,
     key_of,
     limit_in,
@@ -37,9 +38,6 @@ from oncekey.wire.problem import Response
 from oncekey.wire.replies import ACCEPTED, CREATED, OK, accepted, created, ok
 from oncekey.wire.rule import Rule
 
-Duration = Annotated[
-    str | float | None, Meta(description="`30s`, `15m`, `24h`, `7d`, or a number of seconds.")
-]
 Key = Annotated[
     str | None, Meta(description="As the header Idempotency-Key, which may be used instead.")
 ]
@@ -261,7 +259,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         {CREATED: Reply("It was made.", "NewPromise")},
         policy="ACCEPTED",
         body=CreatePromise,
-        problems=("key-conflict", "idempotency-key-reused", "request-in-progress"),
+        problems=("key-conflict",),
         rule=Rule(max_request_body=MAX_BODY),
     ),
     Endpoint(

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from enum import IntEnum
 from math import isfinite
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
+from msgspec import Meta
 
 from oncekey.api.endpoint import Call, Parameter, Receive
 from oncekey.core.errors import InvalidInput, KeyInvalid, PayloadTooLarge
@@ -34,6 +35,10 @@ LIMIT = Parameter(
     {"type": "integer", "minimum": 1, "default": PAGE},
 )
 BEFORE = Parameter("before", "The `next_before` of the page above.", {"type": "string"})
+
+Duration = Annotated[
+    str | float | None, Meta(description="`30s`, `15m`, `24h`, `7d`, or a number of seconds.")
+]
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 Word = TypeVar("Word", bound=IntEnum)

@@ -32,6 +32,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         describe,
         "This document",
         {OK: Reply("OpenAPI 3.1.", "Document")},
-        is_open=True,
+        access="open",
     ),
 )

@@ -61,12 +61,15 @@ class Control(msgspec.Struct, forbid_unknown_fields=True):
     ] = None
 
 
+FromStep = Annotated[
+    int, Meta(ge=1, le=(1 << 31) - 1, description="Its number in the journal; the first is 1.")
+]
+
+
 class Fork(Control, forbid_unknown_fields=True):
     """From which step on a new execution does everything anew."""
 
-    from_step: Annotated[
-        int, Meta(ge=1, le=(1 << 31) - 1, description="Its number in the journal; the first is 1.")
-    ] = 1
+    from_step: FromStep = 1
 
 
 async def start(sort: Sort, call: Call, body: Start) -> Response:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from oncekey.api.app import Api
 from oncekey.api.table import ENDPOINTS
+from oncekey.compose.admin import means_of
+from oncekey.compose.reloading import PutInForce
 from oncekey.compose.schedules import scheduler_of
 from oncekey.config.settings import Settings
 from oncekey.core.callers import Callers
@@ -14,9 +17,6 @@ from oncekey.core.ledger import Ledger
 from oncekey.durable.app import App as Workflows
 from oncekey.durable.embedded.engine import EmbeddedEngine
 from oncekey.integrations.lifespan import App, Receive, Scope, Send
-
-_PREFIXES = tuple({each.path.partition("{")[0] for each in ENDPOINTS if "{" in each.path})
-_PATHS = frozenset(each.path for each in ENDPOINTS if "{" not in each.path)
 
 
 class DurableWork:
@@ -37,7 +37,14 @@ class DurableWork:
         )
         self._scheduler = scheduler_of(settings, ledger, self.engine, grace=grace)
         self.callers = Callers(ledger)
-        self.api = Api(self.engine, self.callers, ledger)
+        self.offers_api = offers_api(settings, workflows)
+        self.api = Api(
+            self.engine,
+            self.callers,
+            ledger,
+            means_of(settings, ledger, self.callers),
+            endpoints=ENDPOINTS if self.offers_api else (),
+        )
         self.grpc_port: int | None = None
         """Where gRPC listens, once it does."""
 
@@ -53,6 +60,15 @@ class DurableWork:
             await stack.enter_async_context(self._scheduler)
             await self._listen(stack)
             yield
+
+    async def prepare(self, settings: Settings) -> PutInForce:
+        """Of all this, only what admins work with can change."""
+        means = await asyncio.to_thread(means_of, settings, self._ledger, self.callers)
+
+        def put_in_force() -> None:
+            self.api.means = means
+
+        return put_in_force
 
     async def _listen(self, stack: AsyncExitStack) -> None:
         server = self._server
@@ -80,11 +96,12 @@ class Front:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and belongs_to_api(scope["path"]):
+        if scope["type"] == "http" and self._api.has(scope["path"]):
             await self._api(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
 
-def belongs_to_api(path: str) -> bool:
-    return path.startswith(_PREFIXES) or path in _PATHS
+def offers_api(settings: Settings, workflows: Workflows | None) -> bool:
+    """Whether callers can start and settle work over HTTP."""
+    return workflows is not None if settings.server.api is None else settings.server.api

@@ -88,10 +88,10 @@ def _service_on(ledger: Ledger, settings: Settings, targets: Targets) -> Service
     durable = _durable_of(settings, ledger, targets.workflows)
     app = ProtectedApp(targets.app, ledger, settings) if targets.app is not None else None
     front: App = app or _nothing
-    parts = (RetentionClasses(ledger), *((app,) if app is not None else ()))
-    api = settings.server.api
-    has_api = durable is not None and (targets.workflows is not None if api is None else api)
-    if durable is not None and has_api:
+    others = (each for each in (app, durable) if each is not None)
+    parts = (RetentionClasses(ledger), *others)
+    has_api = durable is not None and durable.offers_api
+    if durable is not None:
         front = Front(durable.api, front)
     engine = durable.engine if durable is not None else None
     edge = EdgeWork(settings, ledger, engine, front, has_app=app is not None)

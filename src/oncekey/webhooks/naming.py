@@ -14,6 +14,8 @@ from oncekey.webhooks.delivery import Event, Item
 from oncekey.webhooks.sources import SUBJECT, Source
 
 RETENTION = "webhook"
+BODY = "#body"
+"""Behind the endpoint of a webhook: what its bodies are remembered under."""
 
 _PATH = "POST /api/v1/webhooks/"
 _PLAIN = "._~:-"
@@ -35,9 +37,22 @@ def body_operation_of(source: Source, event: Event, item: Item, key: str) -> Ope
     for it is a mismatch."""
     signed = event.proof if len(event.items) == 1 else item.body
     scope = _scope_of(source)
-    ref = Ref(scope._replace(endpoint=f"{scope.endpoint}#body"), sha256(signed).hexdigest())
-    name = blake2b(key.encode(), digest_size=16).digest()
-    return Operation(ref, name, retention=RETENTION)
+    ref = Ref(scope._replace(endpoint=scope.endpoint + BODY), sha256(signed).hexdigest())
+    return Operation(ref, name_digest(key), retention=RETENTION)
+
+
+def name_digest(key: str) -> bytes:
+    """The name of a delivery, as the fingerprint of its body."""
+    return blake2b(key.encode(), digest_size=16).digest()
+
+
+def is_delivery(scope: Scope) -> bool:
+    """Whether its keys are those of deliveries, not of their bodies or of anything else."""
+    return (
+        scope.namespace.endswith(f":{SUBJECT}")
+        and scope.endpoint.startswith(_PATH)
+        and not scope.endpoint.endswith(BODY)
+    )
 
 
 def namespaced(operation: Operation) -> str:

@@ -14,9 +14,10 @@ def ok(body: bytes, *, replayed: bool = False) -> Response:
     return _reply(OK, body, ((REPLAYED, b"true"),) if replayed else ())
 
 
-def created(body: bytes, location: str) -> Response:
-    """`location` is the path of what was made, percent-encoded."""
-    return _reply(CREATED, body, ((b"location", location.encode("ascii")),))
+def created(body: bytes, location: str = "") -> Response:
+    """`location` is the path of what was made, percent-encoded, where it has one."""
+    lines = ((b"location", location.encode("ascii")),) if location else ()
+    return _reply(CREATED, body, lines)
 
 
 def accepted(body: bytes, *, replayed: bool = False) -> Response:

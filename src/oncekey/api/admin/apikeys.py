@@ -1,0 +1,146 @@
+"""API keys over HTTP for admins: listed, made and revoked. A secret is told once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from oncekey.api.admin.noting import RULE, means_of, note, told_once
+from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
+from oncekey.api.pages import page_of
+from oncekey.api.requests import BEFORE, LIMIT, Duration, limit_in, seconds_in
+from oncekey.core.api_keys import ApiKey, is_id
+from oncekey.core.errors import InvalidInput, NotFound
+from oncekey.core.scope import TENANT_LEVEL
+from oncekey.durable.shapes import Shape, json_of, time_of
+from oncekey.wire.problem import Response
+from oncekey.wire.replies import CREATED, OK, created, ok
+
+
+class CreateApiKey(msgspec.Struct, forbid_unknown_fields=True):
+    """Whose key it is, and what for."""
+
+    tenant: str = "default"
+    project: Annotated[str, Meta(description="`_tenant` for none.")] = TENANT_LEVEL
+    subject: Annotated[
+        str | None, Meta(description="`type:id`; a service of its own when it is left out.")
+    ] = None
+    label: str = ""
+    expires_in: Duration = None
+    role: Annotated[
+        Literal["caller", "admin"], Meta(description="Neither's key is good for the other's API.")
+    ] = "caller"
+
+
+async def list_all(call: Call) -> Response:
+    limit, before = limit_in(call.query), call.query.get("before")
+    if before is not None and not is_id(before):
+        raise InvalidInput("before is no id of a key; send the next_before of the page above")
+    found = await means_of(call).callers.list(
+        call.query.get("tenant"), before=before, limit=limit + 1
+    )
+    now = call.ledger.clock.now()
+    return page_of(
+        "api_keys",
+        "next_before",
+        found,
+        limit,
+        lambda key: shape_of_api_key(key, now),
+        lambda key: key.id,
+    )
+
+
+async def create(call: Call, body: CreateApiKey) -> Response:
+    key, secret = await means_of(call).callers.create(
+        body.tenant,
+        project=body.project,
+        subject=body.subject,
+        label=body.label,
+        expires_in=seconds_in("expires_in", body.expires_in),
+        role=body.role,
+    )
+    # Nobody can use it before its secret is told, and that is not before this stands in the feed.
+    await note(
+        call,
+        "apikey.create",
+        key.id,
+        tenant=key.tenant,
+        project=key.project,
+        subject=key.subject,
+        label=key.label,
+        role=key.role,
+        expires_at=time_of(key.expires_at),
+    )
+    shape = {**shape_of_api_key(key, call.ledger.clock.now()), "secret": secret}
+    return await told_once(call, created, shape)
+
+
+async def revoke(call: Call) -> Response:
+    known = await _found(call)
+    await note(call, "apikey.revoke", known.id, tenant=known.tenant, label=known.label)
+    key = await means_of(call).callers.revoke(known.id) or known
+    return ok(json_of(shape_of_api_key(key, call.ledger.clock.now())))
+
+
+async def _found(call: Call) -> ApiKey:
+    key_id = call.path["id"]
+    if is_id(key_id):
+        # The newest of those below the next one.
+        above = f"ak_{int(key_id[3:], 16) + 1:016x}"
+        for key in await means_of(call).callers.list(before=above, limit=1):
+            if key.id == key_id:
+                return key
+    raise NotFound
+
+
+def shape_of_api_key(key: ApiKey, now: int) -> Shape:
+    state = "good" if key.is_good(now) else "expired" if key.revoked_at is None else "revoked"
+    return {
+        "id": key.id,
+        "role": key.role,
+        "tenant": key.tenant,
+        "project": key.project,
+        "subject": key.subject,
+        "label": key.label,
+        "state": state,
+        "created_at": time_of(key.created_at),
+        "expires_at": time_of(key.expires_at),
+        "revoked_at": time_of(key.revoked_at),
+    }
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        "GET",
+        "/api/admin/apikeys",
+        list_all,
+        "List API keys, newest first",
+        {OK: Reply("A page of them, without their secrets.", "ApiKeysPage")},
+        access="admin",
+        query=(Parameter("tenant", "Only of this tenant.", {"type": "string"}), LIMIT, BEFORE),
+    ),
+    Endpoint(
+        "POST",
+        "/api/admin/apikeys",
+        create,
+        "Make an API key",
+        {CREATED: Reply("With its secret, this once; null when it is asked again.", "NewApiKey")},
+        policy="ACCEPTED",
+        access="admin",
+        body=CreateApiKey,
+        rule=RULE,
+    ),
+    Endpoint(
+        "POST",
+        "/api/admin/apikeys/{id}/revoke",
+        revoke,
+        "Refuse an API key from now on",
+        {OK: Reply("As it is now.", "ApiKey")},
+        policy="ACCEPTED",
+        access="admin",
+        problems=("not-found",),
+        rule=RULE,
+    ),
+)

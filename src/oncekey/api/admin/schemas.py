@@ -1,0 +1,209 @@
+"""The answers to admins as JSON Schema. The rooms beside this one make what is described here."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from oncekey.api.schema_parts import (
+    ANY,
+    NUMBER,
+    TEXT,
+    TEXT_OR_NULL,
+    TIME,
+    TIME_OR_NULL,
+    YES_NO,
+    Schema,
+    object_of,
+    page,
+    ref,
+    words,
+)
+from oncekey.api.schemas import (
+    CONTROLLED,
+    DOCUMENT,
+    EXECUTION,
+    EXECUTION_ENDS,
+    FAILURE,
+    PROMISE,
+    PROMISE_ENDS,
+)
+from oncekey.core.api_keys import Role
+from oncekey.core.deliveries import Verdict
+from oncekey.core.model import Kind, State
+from oncekey.core.webhooks import Repeats
+
+_SECONDS: Schema = {"type": "number", "exclusiveMinimum": 0}
+_SECRET: Schema = {
+    "type": ["string", "null"],
+    "description": "Told once; null when it was given, and to whoever asks again.",
+}
+_KEY: Schema = {
+    "operation_id": TEXT,
+    "key": TEXT,
+    "endpoint": TEXT,
+    "namespace": TEXT,
+    "tenant": TEXT_OR_NULL,
+    "state": words(State),
+    "holder": {"enum": ["alive", "lapsed", None], "description": "Of one that is in progress."},
+    "attempts": NUMBER,
+    "request_id": TEXT_OR_NULL,
+    "retention": TEXT,
+    "status": {"type": ["integer", "null"]},
+    "created_at": TIME,
+    "completed_at": TIME_OR_NULL,
+    "expires_at": TIME_OR_NULL,
+}
+_OUTCOME = object_of(
+    "What was answered, its body up to 64 KiB.",
+    {
+        "kind": words(Kind),
+        "status": {"type": ["integer", "null"]},
+        "headers": {"type": "array", "items": {"type": "array", "items": TEXT}},
+        "bytes": NUMBER,
+        "whole": YES_NO,
+    },
+    {"body": TEXT, "body_base64": {**TEXT, "description": "Of a body that is no text."}},
+)
+_WEBHOOK: Schema = {
+    "id": TEXT,
+    "tenant": TEXT,
+    "project": TEXT,
+    "provider": TEXT,
+    "then": TEXT,
+    "label": TEXT,
+    "repeats": {"enum": list(get_args(Repeats))},
+    "path": {**TEXT, "description": "Where the provider delivers."},
+    "created_at": TIME,
+}
+_SECRETS: Schema = {
+    "type": ["array", "null"],
+    "description": "When each is good, newest first; null when they cannot be read.",
+    "items": object_of("", {"created_at": TIME_OR_NULL, "until": TIME_OR_NULL}),
+}
+_API_KEY: Schema = {
+    "id": TEXT,
+    "role": {"enum": list(get_args(Role))},
+    "tenant": TEXT,
+    "project": TEXT,
+    "subject": TEXT,
+    "label": TEXT,
+    "state": {"enum": ["good", "expired", "revoked"]},
+    "created_at": TIME,
+    "expires_at": TIME_OR_NULL,
+    "revoked_at": TIME_OR_NULL,
+}
+_SCHEDULE: Schema = {
+    "id": TEXT,
+    "tenant": TEXT,
+    "paused": YES_NO,
+    "last_at": TIME_OR_NULL,
+    "next_at": TIME,
+    "updated_at": TIME,
+}
+_DECLARED: Schema = {
+    "timing": TEXT,
+    "workflow": TEXT_OR_NULL,
+    "url": TEXT_OR_NULL,
+    "missed": TEXT,
+    "declared_by": TEXT,
+    "error": {**TEXT, "description": "Why it cannot be read."},
+}
+_ENDED: Schema = {
+    "anyOf": [object_of("How a tick ended.", {"state": TEXT, "text": TEXT}), {"type": "null"}]
+}
+
+SCHEMAS: dict[str, Schema] = {
+    "Failure": FAILURE,
+    "Key": object_of("A key, and what became of it.", _KEY),
+    "Record": object_of(
+        "A key with its answer.",
+        {
+            **_KEY,
+            "stands_for": {
+                "anyOf": [
+                    object_of("What it is more than a request.", {"kind": TEXT, "id": TEXT}),
+                    {"type": "null"},
+                ]
+            },
+            "outcome": {"anyOf": [_OUTCOME, {"type": "null"}]},
+            "timeline": {
+                "type": "array",
+                "items": object_of("What happened when.", {"at": TIME, "what": TEXT}),
+            },
+        },
+    ),
+    "Purged": object_of(
+        "A key that is forgotten; `purged` counts it and what was remembered of its body.",
+        {"operation_id": TEXT, "key": TEXT, "purged": NUMBER},
+    ),
+    "Webhook": object_of("Where a provider delivers.", _WEBHOOK),
+    "WholeWebhook": object_of(
+        "Where a provider delivers, and with how many secrets.", {**_WEBHOOK, "secrets": _SECRETS}
+    ),
+    "NewWebhook": object_of("Where a provider delivers.", {**_WEBHOOK, "secret": _SECRET}),
+    "Delivery": object_of(
+        "What came, and what became of it.",
+        {
+            "id": TEXT,
+            "at": TIME,
+            "verdict": {"enum": list(get_args(Verdict))},
+            "identifier": TEXT,
+            "operation_id": TEXT_OR_NULL,
+            "reason": TEXT,
+            "bytes": NUMBER,
+            "times": {**NUMBER, "description": "How many it stands for."},
+        },
+    ),
+    "ApiKey": object_of("Who calls.", _API_KEY),
+    "NewApiKey": object_of("Who calls, and with what.", {**_API_KEY, "secret": _SECRET}),
+    "RetentionClass": object_of(
+        "How long outcomes are kept.",
+        {
+            "class": TEXT,
+            "seconds": _SECONDS,
+            "from": {"enum": ["store", "configuration", "default"]},
+        },
+    ),
+    "Retention": object_of(
+        "Every class.", {"classes": {"type": "array", "items": ref("RetentionClass")}}
+    ),
+    "Schedule": object_of("What ticks when.", _SCHEDULE, _DECLARED),
+    "WholeSchedule": object_of(
+        "What ticks when, and what became of it.",
+        {
+            **_SCHEDULE,
+            "data": ANY,
+            "last_outcome": _ENDED,
+            "upcoming": {"type": "array", "items": TIME},
+        },
+        _DECLARED,
+    ),
+    "AnyExecution": object_of(
+        "A workflow or a task of any tenant.", {"tenant": TEXT, **EXECUTION}, EXECUTION_ENDS
+    ),
+    "AnyPromise": object_of(
+        "Something that is waited for, of any tenant.", {"tenant": TEXT, **PROMISE}, PROMISE_ENDS
+    ),
+    "Controlled": CONTROLLED,
+    "AuditEntry": object_of(
+        "Who changed what, and when.",
+        {
+            "id": TEXT,
+            "at": TIME,
+            "actor": TEXT,
+            "action": TEXT,
+            "target": TEXT,
+            "tenant": TEXT_OR_NULL,
+            "details": {"type": "object"},
+        },
+    ),
+    "Document": DOCUMENT,
+    "KeysPage": page("Key", "keys", "next_before", TEXT_OR_NULL),
+    "WebhooksPage": page("Webhook", "webhooks", "next_before", TEXT_OR_NULL),
+    "DeliveriesPage": page("Delivery", "deliveries", "next_before", TEXT_OR_NULL),
+    "ApiKeysPage": page("ApiKey", "api_keys", "next_before", TEXT_OR_NULL),
+    "SchedulesPage": page("Schedule", "schedules", "next_after", TEXT_OR_NULL),
+    "DeadLettersPage": page("AnyExecution", "workflows", "next_before", TEXT_OR_NULL),
+    "AnyPromisesPage": page("AnyPromise", "promises", "next_before", TEXT_OR_NULL),
+    "AuditPage": page("AuditEntry", "entries", "next_before", TEXT_OR_NULL),
+}

@@ -1,0 +1,44 @@
+"""Webhooks and their deliveries as JSON. No secret is in here, only when each is good."""
+
+from __future__ import annotations
+
+from oncekey.core.deliveries import LoggedDelivery
+from oncekey.core.model import operation_id_of
+from oncekey.durable.shapes import Shape, time_of
+from oncekey.webhooks.secrets import Ring
+from oncekey.webhooks.sources import Source
+
+
+def shape_of_source(source: Source) -> Shape:
+    return {
+        "id": source.id,
+        "tenant": source.tenant,
+        "project": source.project,
+        "provider": source.provider,
+        "then": str(source.then),
+        "label": source.label,
+        "repeats": source.repeats,
+        "path": f"/api/v1/webhooks/{source.provider}/{source.id}",
+        "created_at": time_of(source.created_at),
+    }
+
+
+def shape_of_ring(ring: Ring) -> list[Shape]:
+    return [
+        {"created_at": time_of(each.created_at or None), "until": time_of(each.until)}
+        for each in ring
+    ]
+
+
+def shape_of_delivery(delivery: LoggedDelivery) -> Shape:
+    number = delivery.operation
+    return {
+        "id": delivery.public_id,
+        "at": time_of(delivery.at),
+        "verdict": delivery.verdict,
+        "identifier": delivery.identifier,
+        "operation_id": None if number is None else operation_id_of(number),
+        "reason": delivery.reason,
+        "bytes": delivery.size,
+        "times": delivery.times,
+    }

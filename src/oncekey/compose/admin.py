@@ -1,0 +1,25 @@
+"""Settings to objects: what admins work with."""
+
+from __future__ import annotations
+
+from oncekey.api.admin.means import Means
+from oncekey.compose.webhooks import providers_for, sources_of
+from oncekey.config.settings import Settings
+from oncekey.core.audit import Audit
+from oncekey.core.callers import Callers
+from oncekey.core.deliveries import Deliveries
+from oncekey.core.ledger import Ledger
+
+
+def means_of(settings: Settings, ledger: Ledger, callers: Callers) -> Means | None:
+    """None where there is nothing for admins."""
+    if not settings.admin.enabled:
+        return None
+    return Means(
+        callers,
+        Audit(ledger),
+        Deliveries(ledger),
+        sources_of(settings, ledger),
+        providers_for(settings),
+        settings.retention,
+    )
