@@ -36,11 +36,15 @@ class Built(NamedTuple):
     edge: Edge
     upstreams: dict[str, Upstream]
     identities: Identities
+    receiver: Receiver
 
     async def close(self, grace: float) -> None:
-        for each in self.upstreams.values():
-            await each.close(grace)
-        await self.identities.close()
+        try:
+            for each in self.upstreams.values():
+                await each.close(grace)
+            await self.identities.close()
+        finally:
+            self.receiver.close()
 
 
 class EdgeWork:
@@ -89,17 +93,18 @@ class EdgeWork:
         upstreams = upstreams_of(settings)
         table = Table(edge_routes_of(settings, upstreams))
         identities = identities_of(settings, self._ledger)
+        receiver = self._receiver(settings, table)
         edge = Edge(
             table,
             Proxy(table, identities, self._ledger),
             Recovery(table, self._ledger),
-            self._hooks(settings, table),
+            Hooks(receiver, settings.webhooks.max_body),
             self._document(settings, table),
             settings.edge.head_timeout,
             settings.edge.body_timeout,
             settings.edge.decide,
         )
-        return Built(edge, upstreams, identities)
+        return Built(edge, upstreams, identities, receiver)
 
     def _document(self, settings: Settings, table: Table) -> bytes:
         kept = self._ledger.retention_classes.seconds()
@@ -111,8 +116,8 @@ class EdgeWork:
         )
         return json.dumps(document).encode()
 
-    def _hooks(self, settings: Settings, table: Table) -> Hooks | None:
-        receiver = Receiver(
+    def _receiver(self, settings: Settings, table: Table) -> Receiver:
+        return Receiver(
             self._ledger,
             sources_of(settings, self._ledger),
             providers_for(settings),
@@ -120,7 +125,6 @@ class EdgeWork:
             Forwarding(table),
             public_url=settings.webhooks.public_url,
         )
-        return Hooks(receiver, settings.webhooks.max_body)
 
 
 def upstreams_of(settings: Settings) -> dict[str, Upstream]:
