@@ -1,34 +1,111 @@
-"""`oncekey check`: is the configuration right, and can the store be reached."""
+"""`oncekey check`: is the configuration right, and can what it names be reached."""
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
+from oncekey.cli.failure import Failure
 from oncekey.cli.options import configured
+from oncekey.cli.text import escaped
 from oncekey.compose.address import Memory, address_of, without_secrets
 from oncekey.config import Settings
+from oncekey.config.cautions import cautions_of
+from oncekey.config.variables import Variable, variables_of
 
 
 @click.command()
 @configured
-@click.option("--offline", is_flag=True, help="Do not try to reach the store.")
-def check(settings: Settings, *, offline: bool) -> None:
-    """Validate the configuration and reach the store.
+@click.option("--offline", is_flag=True, help="Try to reach nothing, and need no secrets.")
+@click.option("--strict", is_flag=True, help="Take warnings for mistakes: exit code 1.")
+def check(settings: Settings, *, offline: bool, strict: bool) -> None:
+    """Validate the configuration, and reach what it names.
 
-    Every mistake is told, each with its file, its line and a way out. Nothing is changed: a store
-    that does not exist yet is not made.
+    Every mistake is told, each with its file, its line and a way out. What cannot be reached just
+    now, an upstream or the keys of tokens, is a warning; a store that cannot be is a mistake.
+    Nothing is changed: a store that does not exist yet is not made.
 
     \b
     Examples:
       oncekey check
       oncekey check --config deploy/oncekey.toml --offline
+      oncekey check --strict
     """
     click.echo(f"configuration: ok, {_counted(settings)}")
     for name, target in _targets_of(settings):
         _check_target(name, target, settings.folder)
+    warnings = [*cautions_of(settings), *_check_secrets(settings, offline=offline)]
+    if not offline and (settings.upstreams or settings.auth.jwt is not None):
+        warnings += asyncio.run(_reach(settings))
+    _check_store(settings, offline=offline)
+    for each in warnings:
+        click.echo(f"warning: {escaped(each)}", err=True)
+    if warnings and strict:
+        raise Failure(f"{len(warnings)} warning{'' if len(warnings) == 1 else 's'}, see above")
+
+
+def _counted(settings: Settings) -> str:
+    counts = {
+        "route": settings.routes,
+        "upstream": settings.upstreams,
+        "provider": settings.providers,
+        "schedule": settings.schedules,
+    }
+    return ", ".join(
+        f"{len(each)} {name}{'' if len(each) == 1 else 's'}"
+        for name, each in counts.items()
+        if each or name == "route"
+    )
+
+
+def _check_secrets(settings: Settings, *, offline: bool) -> list[str]:
+    """Those of this machine need not be those of the one that serves."""
+    variables = list(variables_of(settings))
+    missing = [each for each in variables if not os.environ.get(each.name)]
+    if missing and offline:
+        return [_not_set(each) for each in missing]
+    if missing:
+        raise Failure("\n".join(_not_set(each) for each in missing))
+    for each in variables:
+        click.echo(f"{each.setting}: {each.name}, set")
+    if settings.auth.jwt is not None:
+        _check_identities(settings)
+    return []
+
+
+def _not_set(each: Variable) -> str:
+    return f"{each.setting}: the variable {each.name} is not set; put the secret into it"
+
+
+def _check_identities(settings: Settings) -> None:
+    """Keys are read from where they are, as they are when the server starts."""
+    from oncekey.compose.identities import identities_of
+    from oncekey.compose.ledger import open_ledger
+
+    ledger = open_ledger("memory://")
+    try:
+        identities_of(settings, ledger)
+    finally:
+        ledger.close()
+
+
+async def _reach(settings: Settings) -> list[str]:
+    from oncekey.cli.reaching import reached_by
+
+    warnings: list[str] = []
+    async for each in reached_by(settings):
+        if each.ok:
+            click.echo(str(each))
+        else:
+            warnings.append(str(each))
+    return warnings
+
+
+def _check_store(settings: Settings, *, offline: bool) -> None:
     address = address_of(settings.store.url)
     shown = without_secrets(settings.store.url)
     if offline:
@@ -37,12 +114,6 @@ def check(settings: Settings, *, offline: bool) -> None:
         click.echo("store: memory://, lost when the process ends")
     else:
         click.echo(f"store: {shown}, {_state_of(settings.store.url)}")
-
-
-def _counted(settings: Settings) -> str:
-    routes, schedules = len(settings.routes), len(settings.schedules)
-    told = f"{routes} route{'' if routes == 1 else 's'}"
-    return f"{told}, {schedules} schedule{'' if schedules == 1 else 's'}" if schedules else told
 
 
 def _targets_of(settings: Settings) -> Iterator[tuple[str, str]]:

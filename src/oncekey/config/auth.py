@@ -3,6 +3,8 @@ cannot be guessed. No message repeats a secret."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from oncekey.config.auth_settings import AuthSettings, GatewaySettings, JwtSettings
 from oncekey.config.reader import Reader
 from oncekey.core.errors import InvalidInput
@@ -19,11 +21,15 @@ _JWT = ("auth", "jwt")
 _GATEWAY = ("auth", "gateway")
 
 
-def check_auth(auth: AuthSettings, reader: Reader) -> None:
+def check_auth(auth: AuthSettings, environ: Mapping[str, str], reader: Reader) -> None:
+    """A secret that the environment holds is looked at where it is there."""
     if auth.jwt is not None and not reader.is_bad(_JWT):
         _check_place(auth.jwt, reader)
         _check_algorithms(auth.jwt, reader)
-        _check_secret(auth.jwt, reader)
+        _check_secret("secret", auth.jwt.secret, auth.jwt, reader)
+        if auth.jwt.secret_env is not None:
+            held = environ.get(auth.jwt.secret_env)
+            _check_secret("secret_env", held, auth.jwt, reader)
         _check_remote(auth.jwt.jwks_url, "auth.jwt.jwks_url", reader)
     if not reader.is_bad(("auth", "unkey", "url")):
         _check_remote(auth.unkey.url, "auth.unkey.url", reader)
@@ -60,16 +66,16 @@ def _check_algorithms(jwt: JwtSettings, reader: Reader) -> None:
             reader.complain(path, message + "HS384 or HS512, or give a public key")
 
 
-def _check_secret(jwt: JwtSettings, reader: Reader) -> None:
-    if jwt.secret is None:
+def _check_secret(name: str, secret: str | None, jwt: JwtSettings, reader: Reader) -> None:
+    if not secret:
         return
     wanted = [name for name in jwt.algorithms or ("HS256",) if name in SHORTEST_SECRET]
-    for name in wanted:
-        shortest = SHORTEST_SECRET[name]
-        if len(jwt.secret.encode()) < shortest:
-            message = f"auth.jwt.secret is shorter than the {shortest} bytes that {name} needs; "
+    for algorithm in wanted:
+        shortest = SHORTEST_SECRET[algorithm]
+        if len(secret.encode("utf-8", "surrogateescape")) < shortest:
+            message = f"the secret is shorter than the {shortest} bytes that {algorithm} needs; "
             message += f"make one with `openssl rand -base64 {shortest}`"
-            reader.complain((*_JWT, "secret"), message)
+            reader.complain((*_JWT, name), message)
             return
 
 

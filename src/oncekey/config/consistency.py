@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from oncekey.config.addresses import is_loopback
 from oncekey.config.auth import check_auth
 from oncekey.config.reader import Reader
@@ -12,11 +14,11 @@ from oncekey.config.upstreams import check_upstreams
 from oncekey.config.webhooks import check_webhooks
 
 
-def check_settings(settings: Settings, reader: Reader) -> None:
+def check_settings(settings: Settings, environ: Mapping[str, str], reader: Reader) -> None:
     _check_store(settings.store, reader)
     _check_ports(settings.server, reader)
     _check_demo(settings, reader)
-    check_auth(settings.auth, reader)
+    check_auth(settings.auth, environ, reader)
     check_upstreams(settings, reader)
     check_routes(settings, reader)
     check_webhooks(settings, reader)

@@ -77,6 +77,10 @@ def text(value: Any) -> str:
     return str(value)
 
 
+def text_or_nothing(value: Any) -> str:
+    return "" if value == "" else text(value)
+
+
 def flag(value: Any) -> bool:
     if isinstance(value, FromEnvironment) and value.lower() in _TRUE | _FALSE:
         return value.lower() in _TRUE

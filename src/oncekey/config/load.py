@@ -51,7 +51,7 @@ def load(
 
     reader = Reader(place)
     settings = reader.read(merged, folder=_folder_of(file))
-    check_settings(settings, reader)
+    check_settings(settings, environ or {}, reader)
     if reader.issues:
         raise ConfigurationError("\n".join(str(issue) for issue in sorted(reader.issues)))
     url = ("store", "url")

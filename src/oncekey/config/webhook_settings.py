@@ -13,6 +13,7 @@ from oncekey.config.kinds import (
     header_name,
     size,
     text,
+    text_or_nothing,
     text_or_words,
     variable,
 )
@@ -68,7 +69,7 @@ class SignatureSettings:
     header: str | None = setting(header_name)
     algorithm: str = setting(choice("hmac-sha256", "hmac-sha512", "hmac-sha1"), "hmac-sha256")
     encoding: str = setting(choice("hex", "base64", "base64url"), "hex")
-    prefix: str = setting(text, "")
+    prefix: str = setting(text_or_nothing, "")
     signed: str = setting(text, "body")
     timestamp: TimestampSettings | None = setting(Section(TimestampSettings))
 

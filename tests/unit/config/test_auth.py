@@ -86,11 +86,11 @@ def test_a_public_key_may_have_its_line_breaks_written_out_in_the_environment() 
         ),
         (
             "secret = 'hunter2'",
-            "2: auth.jwt.secret is shorter than the 32 bytes that HS256 needs; ",
+            "2: the secret is shorter than the 32 bytes that HS256 needs; make",
         ),
         (
             f"secret = '{SECRET[:48]}'\nalgorithms = ['HS256', 'HS512']",
-            "2: auth.jwt.secret is shorter than the 64 bytes that HS512 needs; make one with `open",
+            "2: the secret is shorter than the 64 bytes that HS512 needs; make one with `open",
         ),
         ("secret = 7", "2: auth.jwt.secret must be text in quotes"),
         ("secert = 'hunter2'", "2: there is no setting auth.jwt.secert; did you mean 'secret'?"),
@@ -122,6 +122,16 @@ def test_a_public_key_may_have_its_line_breaks_written_out_in_the_environment() 
 def test_a_mistake_about_tokens_has_its_line(tmp_path: Path, text: str, mistake: str) -> None:
     told = mistakes(tmp_path, text)
     assert told[0].startswith(mistake)
+
+
+def test_a_secret_in_the_environment_is_looked_at_where_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "oncekey.toml"
+    file.write_text("[auth.jwt]\nsecret_env = 'JWT_SECRET'\n")
+    assert load(file, {"JWT_SECRET": SECRET}) == load(file, {})
+    with pytest.raises(ConfigurationError) as caught:
+        load(file, {"JWT_SECRET": "hunter2"})
+    assert f"{file}:2: the secret is shorter than the 32 bytes that HS256" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
 
 
 def test_what_is_wrong_by_itself_leads_to_no_second_mistake(tmp_path: Path) -> None:

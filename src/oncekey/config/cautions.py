@@ -1,0 +1,46 @@
+"""What is allowed, and worth a second look. `oncekey check` tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from oncekey.config.addresses import is_loopback
+from oncekey.config.settings import Settings
+from oncekey.edge.policy import KEYED
+
+
+def cautions_of(settings: Settings) -> Iterator[str]:
+    yield from _about_tokens(settings)
+    yield from _about_routes(settings)
+    vault = settings.webhooks.vault.url
+    if vault is not None and _is_open(vault):
+        yield f"webhooks.vault.url: secrets come over plain http from {vault}; use https"
+
+
+def _about_tokens(settings: Settings) -> Iterator[str]:
+    jwt = settings.auth.jwt
+    if jwt is None:
+        return
+    if jwt.audience is None:
+        yield "auth.jwt: tokens for any audience are accepted; name yours with audience"
+    if jwt.issuer is None and jwt.jwks_url is not None:
+        yield "auth.jwt: tokens of any issuer with these keys are accepted; name it with issuer"
+
+
+def _about_routes(settings: Settings) -> Iterator[str]:
+    used = {each.upstream for each in settings.routes}
+    for name in settings.upstreams:
+        if name not in used:
+            yield f"upstreams.{name}: no route goes there"
+    for index, each in enumerate(settings.routes):
+        if each.identity == "optional" and each.policy_in_force in KEYED:
+            yield (
+                f"routes[{index}]: callers without credentials are one caller on {each.path}, who "
+                "sees the answers to all their keys"
+            )
+
+
+def _is_open(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme == "http" and not is_loopback(parts.hostname or "")
