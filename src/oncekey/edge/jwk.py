@@ -20,7 +20,8 @@ from joserfc.jws import JWSRegistry
 from oncekey.core.errors import ConfigurationError
 from oncekey.edge.strict_json import object_in
 
-_SECRET = ("HS256", "HS384", "HS512")
+# RFC 7518, 3.2: a secret has at least as many bytes as what it makes.
+_SECRET = {"HS256": 32, "HS384": 48, "HS512": 64}
 _RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 # A curve has one algorithm; those of Edwards curves have an old and a new name.
 _CURVES = {
@@ -36,7 +37,6 @@ _EDWARDS = frozenset({"Ed25519", "Ed448"})
 _NO_KIND = f"it is neither an RSA key nor on one of the curves {', '.join(_CURVES)}"
 _PUBLIC = ("kty", "n", "e", "crv", "x", "y", "k")
 _SMALLEST_RSA, _LARGEST_RSA = 2048, 8192
-_SHORTEST_SECRET = 16
 _MOST_KEYS = 64
 # Without a kid each key that fits is tried; more would be work for whoever makes tokens up.
 _MOST_TRIED = 4
@@ -95,10 +95,10 @@ def ring_of_secret(secret: str, algorithms: frozenset[str] | None = None) -> Key
     """One secret that issuer and edge share. Raises `ConfigurationError`, never with the secret."""
     # Any bytes may be a secret, and this is how the environment hands on those that are no text.
     given = secret.encode("utf-8", "surrogateescape")
-    if len(given) < _SHORTEST_SECRET:
+    if len(given) < _SECRET["HS256"]:
         raise ConfigurationError(
-            f"auth.jwt.secret has {len(given)} bytes, and at least {_SHORTEST_SECRET} are needed, "
-            "better 32 random ones; make one with: openssl rand -base64 32"
+            f"auth.jwt.secret has {len(given)} bytes, and at least {_SECRET['HS256']} are needed; "
+            "make one with `openssl rand -base64 32`"
         )
     try:
         with warnings.catch_warnings():
@@ -109,7 +109,7 @@ def ring_of_secret(secret: str, algorithms: frozenset[str] | None = None) -> Key
         raise ConfigurationError(
             "auth.jwt.secret is a key of two halves, not a secret; give it as auth.jwt.public_key"
         ) from None
-    return _ring_of_one(key, _SECRET, algorithms, "auth.jwt.secret")
+    return _ring_of_one(key, _fitting(key), algorithms, "auth.jwt.secret")
 
 
 def ring_of_pem(pem: str, algorithms: frozenset[str] | None = None) -> KeyRing:
@@ -203,9 +203,8 @@ def _fitting(key: Key) -> tuple[str, ...]:
     """Raises `ValueError` for a key that nobody should believe."""
     match key:
         case OctKey():
-            if len(key.raw_value) < _SHORTEST_SECRET:
-                raise ValueError(f"a secret has at least {_SHORTEST_SECRET} bytes")
-            return _SECRET
+            size = len(key.raw_value)
+            return tuple(name for name, shortest in _SECRET.items() if size >= shortest)
         case RSAKey():
             bits = key.raw_value.key_size
             if not _SMALLEST_RSA <= bits <= _LARGEST_RSA:

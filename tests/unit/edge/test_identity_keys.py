@@ -90,7 +90,7 @@ def test_a_secret_that_is_published_is_none() -> None:
 
     assert ring_of(shared).keys == ()
     assert [key.kid for key in ring_of(shared, secrets=True).keys] == ["shared"]
-    assert ring_of({**shared, "k": _base64url(b"short")}, secrets=True).keys == ()
+    assert ring_of({**shared, "k": _base64url(b"x" * 31)}, secrets=True).keys == ()
     assert ring_of({**shared, "k": _base64url(pem_of(rsa()).encode())}, secrets=True).keys == ()
 
 
@@ -184,12 +184,22 @@ def test_a_pem_that_is_no_public_key_of_a_known_kind() -> None:
 
 
 def test_a_secret_is_long_enough_and_not_a_public_key() -> None:
-    with pytest.raises(ConfigurationError, match="has 15 bytes"):
-        ring_of_secret("x" * 15)
+    with pytest.raises(ConfigurationError, match="has 31 bytes"):
+        ring_of_secret("x" * 31)
     for text in (pem_of(rsa()), "-----BEGIN PUBLIC KEY----- broken", "ssh-ed25519 AAAA" * 3):
         with pytest.raises(ConfigurationError, match="not a secret") as caught:
             ring_of_secret(text)
         assert text not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "size, names",
+    [(32, {"HS256"}), (47, {"HS256"}), (48, {"HS256", "HS384"}), (64, {"HS256", "HS384", "HS512"})],
+)
+def test_a_secret_fits_what_is_no_longer_than_itself(size: int, names: set[str]) -> None:
+    assert ring_of_secret("x" * size).keys[0].algorithms == names
+    shared = {"kty": "oct", "k": _base64url(b"x" * size)}
+    assert ring_of(shared, secrets=True).keys[0].algorithms == names
 
 
 def test_no_key_is_shown() -> None:
