@@ -9,10 +9,12 @@ from contextlib import suppress
 from oncekey.core.claim import Claim
 from oncekey.core.errors import (
     ClaimLost,
+    InvalidInput,
     LedgerClosed,
     StoreError,
     UpstreamError,
     UpstreamUncertain,
+    UpstreamUnreachable,
 )
 from oncekey.core.finality import is_final_status
 from oncekey.core.ledger import Ledger
@@ -22,7 +24,7 @@ from oncekey.edge.policy import EdgeRoute
 from oncekey.wire.answer import NOT_STORED, WINNER_WAIT, way_of
 from oncekey.wire.exchange import replay_of
 from oncekey.wire.headers import kept
-from oncekey.wire.problem import Response, problem, ran_but_not_stored
+from oncekey.wire.problem import Response, problem, problem_of, ran_but_not_stored
 
 _MISSED = (StoreError, LedgerClosed)
 # Streams whose client left, read to their end: a task that nothing refers to may be collected.
@@ -71,11 +73,13 @@ class Concluding:
             return Answer(*missed)
         return Answer(status, [*headers, self._mark], body)
 
-    async def unreachable(self) -> Answer:
-        """Nothing was sent: the key is given back, and a retry runs."""
+    async def not_sent(self, error: UpstreamUnreachable | InvalidInput) -> Answer:
+        """The key is given back, and a retry runs."""
         with suppress(ClaimLost, *_MISSED):
             await self._claim.arelease()
-        return self._problem("upstream-unreachable")
+        if isinstance(error, InvalidInput):
+            return Answer(*problem_of(error))
+        return self._problem(error.code)
 
     async def uncertain(self, error: UpstreamUncertain) -> Answer:
         """It was asked and broke off. Unless the route says otherwise, it is never run again by

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from oncekey.core.errors import KeyInvalid
 from oncekey.core.scope import PLATFORM_LEVEL, TENANT_LEVEL, namespace_of
+from oncekey.edge.known import Known
 from oncekey.edge.policy import EdgeRoute
 from oncekey.edge.rewrite import namespaced
 from oncekey.wire.headers import key_in
-from oncekey.wire.identity import Identity
 from oncekey.wire.problem import Response, problem
 
 
@@ -37,9 +37,9 @@ class Refuse(NamedTuple):
 Verdict = Pass | Protect | Refuse
 
 
-def decide(route: EdgeRoute, identity: Identity, key_lines: Sequence[bytes]) -> Verdict:
+def decide(route: EdgeRoute, known: Known, key_lines: Sequence[bytes]) -> Verdict:
     """`key_lines`: the values of every Idempotency-Key header of the request."""
-    namespace = namespace_at(route, identity)
+    namespace = namespace_at(route, known)
     match route.policy:
         case "HANDLER_INTERNAL_C":
             return Pass(namespace)
@@ -61,9 +61,9 @@ def _by_key(route: EdgeRoute, namespace: str, key_lines: Sequence[bytes]) -> Ver
         return Refuse(problem("idempotency-key-invalid", str(error)))
 
 
-def namespace_at(route: EdgeRoute, identity: Identity) -> str:
+def namespace_at(route: EdgeRoute, known: Known) -> str:
     """Whose keys they are on this route: those of tenants and of the platform have no project."""
-    project = identity.project
-    if route.level != "project":
-        project = TENANT_LEVEL if route.level == "tenant" else PLATFORM_LEVEL
-    return namespace_of(identity.tenant, project, identity.subject)
+    if route.level == "project":
+        return known.namespace
+    project = TENANT_LEVEL if route.level == "tenant" else PLATFORM_LEVEL
+    return namespace_of(known.identity.tenant, project, known.identity.subject)

@@ -37,6 +37,8 @@ _PLACE_OF = {
 }.get
 _METHOD = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,32}").fullmatch
 _ONLY_403 = b"refuse=403"
+# Envoy replaces lines of a request, but removes none unless it is told to.
+_NO_KEY = (b"x-envoy-auth-headers-to-remove", KEY)
 
 _WAYS = (
     "let the gateway send X-Original-Method and X-Original-URI, or X-Forwarded-Method and "
@@ -69,7 +71,9 @@ def gate(table: Table, known: Known | Response, asked: Asked) -> Response:
     """
     original = original_of(asked)
     answer = original if isinstance(original, Response) else _answer(table, known, original)
-    return forbidden(answer) if asked.query == _ONLY_403 and asked.path == DECIDE else answer
+    if asked.path != DECIDE:
+        return _for_envoy(answer)
+    return forbidden(answer) if asked.query == _ONLY_403 else answer
 
 
 def original_of(asked: Asked) -> Original | Response:
@@ -123,7 +127,7 @@ def _answer(table: Table, known: Known | Response, original: Original) -> Respon
         return problem("not-found")
     if (known.role == "admin") != (route.level == "platform"):
         return problem("unauthorized")
-    verdict = decide(route, known.identity, original.key_lines)
+    verdict = decide(route, known, original.key_lines)
     return verdict.response if isinstance(verdict, Refuse) else _let_in(route, verdict)
 
 
@@ -133,6 +137,13 @@ def _let_in(route: EdgeRoute, verdict: Pass | Protect) -> Response:
         return answer
     status, lines, body = answer
     return make(Response, (status, (*lines, (KEY, verdict.key.encode("ascii"))), body))
+
+
+def _for_envoy(answer: Response) -> Response:
+    names = [name for name, _ in answer.headers]
+    if POLICY not in names or KEY in names:
+        return answer
+    return answer._replace(headers=(*answer.headers, _NO_KEY))
 
 
 @lru_cache(maxsize=4096)

@@ -10,15 +10,18 @@ from typing import Any, NamedTuple
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from oncekey.core.errors import UpstreamError
-from oncekey.core.model import make
+from oncekey.core.errors import InvalidInput, UpstreamError
+from oncekey.core.model import Headers, make
 from oncekey.edge.app import Edge, EdgeApp, decided
-from oncekey.edge.asked import Answer, Asked
+from oncekey.edge.asked import Answer, Asked, Pairs
+from oncekey.edge.cleaning import from_upstream
+from oncekey.edge.decide import Pass
 from oncekey.edge.gate import DECIDE, gate
 from oncekey.edge.policy import EdgeRoute
-from oncekey.edge.proxy import Admitted
+from oncekey.edge.proxy import Admitted, Proxy
+from oncekey.edge.sending import Listening, as_it_comes
 from oncekey.edge.target import path_of
-from oncekey.wire.problem import Response, problem
+from oncekey.wire.problem import Response, problem, problem_of
 
 # What is larger goes the long way, where it is read piece by piece.
 LARGEST_BODY = 64 << 10
@@ -59,6 +62,36 @@ class _Cycle:
         self.response_complete = False
 
 
+class _Passing(Listening):
+    """An answer that is only passed on: written when it is told, without a task, unless it comes
+    piece by piece."""
+
+    __slots__ = ("_admitted", "_asked", "_cycle", "_protocol")
+
+    def __init__(
+        self, protocol: EdgeProtocol, admitted: Admitted, asked: Asked, cycle: Any
+    ) -> None:
+        super().__init__(as_it_comes)
+        self._protocol = protocol
+        self._admitted = admitted
+        self._asked = asked
+        self._cycle = cycle
+
+    def whole(self, status: int, headers: Headers, body: bytes) -> None:
+        lines = from_upstream(headers, self._admitted.route.origin)
+        self._protocol.write(make(Answer, (status, lines, body, None)), self._asked, self._cycle)
+
+    def began(self, status: int, headers: Headers | Pairs) -> None:
+        super().began(status, from_upstream(headers, self._admitted.route.origin))
+        self._protocol.begin(self.answer(), self._asked, self._cycle)
+
+    def failed(self, error: UpstreamError) -> None:
+        if self.has_begun:
+            super().failed(error)
+        else:
+            self._protocol.write(problem_of(error), self._asked, self._cycle)
+
+
 class EdgeProtocol(HttpToolsProtocol):
     """Serves an app that has an `edge_app`; any other as uvicorn would."""
 
@@ -69,6 +102,7 @@ class EdgeProtocol(HttpToolsProtocol):
         self._pieces: list[bytes] = []
         self._short = True
         self.due = NEVER
+        self._rests = False
 
     # -- the connection ------------------------------------------------------------------
 
@@ -86,8 +120,10 @@ class EdgeProtocol(HttpToolsProtocol):
     def end_late(self) -> None:
         """A request did not come in time."""
         self.due = NEVER
-        if self._is_free or self._taken is not None:
-            self._write(_TOO_LATE, None, _Cycle(keep_alive=False))
+        if self._rests:
+            self.transport.close()
+        elif self._is_free or self._taken is not None:
+            self.write(_TOO_LATE, None, _Cycle(keep_alive=False))
         else:
             # One before it is still being answered.
             self.cycle.keep_alive = False
@@ -99,6 +135,7 @@ class EdgeProtocol(HttpToolsProtocol):
         return cycle is None or bool(cycle.response_complete)
 
     def _await_head(self, app: EdgeApp) -> None:
+        self._rests = False
         self.due = self.loop.time() + app.edge.head_timeout
 
     # -- what the parser tells -----------------------------------------------------------
@@ -172,10 +209,12 @@ class EdgeProtocol(HttpToolsProtocol):
         raw_path, _, query = self.url.partition(b"?")
         if raw_path == _DECIDE and edge.decides:
             return make(Taken, (edge, None, DECIDE, raw_path, query))
+        if query and path_of(self.url) is None:
+            return None
         method = self.parser.get_method()
         found = edge.paths.get((method, raw_path))
         if found is None:
-            if raw_path[:1] != b"/" or b"#" in self.url or self.parser.should_upgrade():
+            if self.parser.should_upgrade():
                 return None
             path = path_of(raw_path)
             route = None if path is None else edge.table.find(method.decode("ascii"), path)
@@ -203,20 +242,30 @@ class EdgeProtocol(HttpToolsProtocol):
         proxy = edge.proxy
         known = proxy.identities.recall(asked.headers, asked.peer)
         if known is None:
-            self._begin(self._identified(taken, asked, body), asked, cycle)
+            self.begin(self._identified(taken, asked, body), asked, cycle)
             return
         if route is None:
-            self._write(gate(edge.table, known, asked), asked, cycle)
+            self.write(gate(edge.table, known, asked), asked, cycle)
             return
         admitted = proxy.admit_known(asked, route, known)
-        if isinstance(admitted, Admitted):
+        if isinstance(admitted, Response):
+            self.write(admitted, asked, cycle)
+        elif isinstance(admitted.verdict, Pass):
+            self._pass(proxy, asked, admitted, body, cycle)
+        else:
             response = proxy.replay(asked, admitted, body)
             if response is None:
-                self._begin(proxy.forward(asked, admitted, body), asked, cycle)
-                return
-        else:
-            response = admitted
-        self._write(response, asked, cycle)
+                self.begin(proxy.forward(asked, admitted, body), asked, cycle)
+            else:
+                self.write(response, asked, cycle)
+
+    def _pass(
+        self, proxy: Proxy, asked: Asked, admitted: Admitted, body: bytes, cycle: Any
+    ) -> None:
+        try:
+            proxy.pass_on(asked, admitted, body, _Passing(self, admitted, asked, cycle))
+        except InvalidInput as error:
+            self.write(problem_of(error), asked, cycle)
 
     async def _identified(self, taken: Taken, asked: Asked, body: bytes) -> Answer | Response:
         edge, route = taken.edge, taken.route
@@ -227,7 +276,8 @@ class EdgeProtocol(HttpToolsProtocol):
             return await edge.proxy.forward(asked, admitted, body)
         return admitted
 
-    def _begin(self, work: Awaitable[Any], asked: Asked, cycle: Any) -> None:
+    def begin(self, work: Awaitable[Any], asked: Asked, cycle: Any) -> None:
+        """Write what `work` answers, when it does."""
         task: asyncio.Task[None] = self.loop.create_task(self._finish(work, asked, cycle))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
@@ -237,15 +287,20 @@ class EdgeProtocol(HttpToolsProtocol):
             answer = await work
         except Exception:
             self.logger.exception("%s %s failed", asked.method, asked.path)
-            self._write(_INTERNAL_ERROR, asked, cycle)
+            self.write(_INTERNAL_ERROR, asked, cycle)
             return
         rest = answer[3] if len(answer) > 3 else None
         if rest is None:
-            self._write(answer, asked, cycle)
+            self.write(answer, asked, cycle)
         else:
             await self._stream(answer, rest, cycle)
 
-    def _write(self, answer: Response | Answer, asked: Asked | None, cycle: Any) -> None:
+    def write(self, answer: Response | Answer, asked: Asked | None, cycle: Any) -> None:
+        """The whole answer to what is under way."""
+        if self.transport.is_closing():
+            # The client has gone; what it asked for is done all the same.
+            cycle.response_complete = True
+            return
         status, headers, body = answer[:3]
         head = self._head_of(status, headers, cycle, len(body))
         bodiless = status in _BODILESS or (asked is not None and asked.method == "HEAD")
@@ -294,6 +349,17 @@ class EdgeProtocol(HttpToolsProtocol):
         self.transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk) if chunked else chunk)
         if self.flow.write_paused:
             await self.flow.drain()
+
+    def on_response_complete(self) -> None:
+        """As uvicorn does, but for its timer: `watch` ends connections that rest for too long."""
+        if self._edge_app is None or self.pipeline:
+            super().on_response_complete()
+            return
+        self.server_state.total_requests += 1
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            self._rests = True
+            self.due = self.loop.time() + self.timeout_keep_alive
 
     def _complete(self, cycle: Any) -> None:
         cycle.response_complete = True

@@ -47,6 +47,14 @@ class EdgeRoute:
     title: str = ""
     """For the OpenAPI document."""
 
+    def place(self, method: str) -> str:
+        """What a key belongs to on this route."""
+        return self._places.get(method) or endpoint_of(method, self.path)
+
+    @cached_property
+    def _places(self) -> dict[str, str]:
+        return {method: endpoint_of(method, self.path) for method in self.methods}
+
     @cached_property
     def methods(self) -> frozenset[str]:
         """Whoever may be asked for something may be asked for its head."""
@@ -104,8 +112,3 @@ class Table:
                 if not taken:
                     found[method, each.path] = each
         return found
-
-
-def place_of(route: EdgeRoute, method: str) -> str:
-    """What a key belongs to on this route."""
-    return endpoint_of(method, route.path)

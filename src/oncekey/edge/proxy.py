@@ -11,6 +11,7 @@ from typing import NamedTuple
 from oncekey.core.claim import Claim
 from oncekey.core.decision import Proceed, Replay
 from oncekey.core.errors import (
+    InvalidInput,
     LedgerClosed,
     OnceKeyError,
     StoreError,
@@ -21,13 +22,13 @@ from oncekey.core.errors import (
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Headers, Ref, make
 from oncekey.core.scope import Scope
-from oncekey.edge.asked import Answer, Asked
+from oncekey.edge.asked import Answer, Asked, Pairs
 from oncekey.edge.cleaning import from_upstream, to_upstream
 from oncekey.edge.concluding import Concluding
 from oncekey.edge.decide import Pass, Protect, Refuse, decide
 from oncekey.edge.identity import Identities, Known
-from oncekey.edge.policy import EdgeRoute, Table, place_of
-from oncekey.edge.sending import Gathers, Listening
+from oncekey.edge.policy import EdgeRoute, Table
+from oncekey.edge.sending import Listening, as_it_comes
 from oncekey.wire.answer import way_of
 from oncekey.wire.body import Body
 from oncekey.wire.exchange import Request, operation_of, response_of
@@ -72,12 +73,12 @@ class Proxy:
         if (known.role == "admin") != (route.level == "platform"):
             return problem("unauthorized")
         lines = lines_of(asked.headers)
-        verdict = decide(route, known.identity, lines.keys)
+        verdict = decide(route, known, lines.keys)
         if isinstance(verdict, Refuse):
-            self._ledger.observe("key-refused", place_of(route, asked.method))
+            self._ledger.observe("key-refused", route.place(asked.method))
             return verdict.response
         if isinstance(verdict, Pass) and route.keyed and asked.method in route.rule.methods:
-            self._ledger.observe("key-missing", place_of(route, asked.method))
+            self._ledger.observe("key-missing", route.place(asked.method))
         return make(Admitted, (route, verdict, known, lines))
 
     async def identify(self, asked: Asked, *, anonymous: bool = False) -> Known | Response:
@@ -116,9 +117,13 @@ class Proxy:
         self, asked: Asked, admitted: Admitted, body: Whole | AsyncIterable[bytes]
     ) -> Answer:
         try:
-            return await self._ask(asked, admitted, None, body, lambda *_: 0)
-        except UpstreamError as error:
+            return await self._asked_behind(asked, admitted, None, body, Listening(as_it_comes))
+        except (UpstreamError, InvalidInput) as error:
             return Answer(*problem_of(error))
+
+    def pass_on(self, asked: Asked, admitted: Admitted, body: bytes, listening: Listening) -> None:
+        """Forward without waiting; whoever listens is told of the answer."""
+        self._ask(asked, admitted, None, body, listening)
 
     async def _protect(
         self, asked: Asked, admitted: Admitted, verdict: Protect, body: Whole
@@ -130,7 +135,7 @@ class Proxy:
         route, rule = admitted.route, admitted.route.rule
         lines = admitted.lines
         request = Request(asked.method, asked.raw_path, asked.query, lines.content_type, body)
-        scope = make(Scope, (verdict.namespace, place_of(route, asked.method)))
+        scope = make(Scope, (verdict.namespace, route.place(asked.method)))
         operation = operation_of(request, verdict.raw, rule, scope, lines.request_id)
         try:
             decision = await self._ledger.abegin(operation, wait=rule.wait, recover=rule.recover)
@@ -151,14 +156,15 @@ class Proxy:
         """The claim is ours: ask the service behind, keep its answer, then let it out."""
         rule = admitted.route.rule
 
-        def gathers(_: int, headers: Headers) -> int:
+        def gathers(_: int, headers: Headers | Pairs) -> int:
             return 0 if way_of(headers, rule) in {"stream", "tee"} else rule.max_stored_body
 
         concluding = Concluding(self._ledger, admitted.route, claim)
+        listening = Listening(gathers)
         try:
-            answer = await self._ask(asked, admitted, verdict.key, body, gathers)
-        except UpstreamUnreachable:
-            return await concluding.unreachable()
+            answer = await self._asked_behind(asked, admitted, verdict.key, body, listening)
+        except (UpstreamUnreachable, InvalidInput) as error:
+            return await concluding.not_sent(error)
         except UpstreamUncertain as error:
             return await concluding.uncertain(error)
         except BaseException:
@@ -167,26 +173,33 @@ class Proxy:
             raise
         return await concluding.answered(answer)
 
-    async def _ask(
+    async def _asked_behind(
         self,
         asked: Asked,
         admitted: Admitted,
         key: str | None,
         body: Whole | AsyncIterable[bytes],
-        gathers: Gathers,
+        listening: Listening,
     ) -> Answer:
-        upstream = admitted.route.upstream
+        self._ask(asked, admitted, key, body, listening)
+        status, headers, beginning, rest = await listening.answer()
+        return Answer(status, from_upstream(headers, admitted.route.origin), beginning, rest)
+
+    def _ask(
+        self,
+        asked: Asked,
+        admitted: Admitted,
+        key: str | None,
+        body: Whole | AsyncIterable[bytes],
+        listening: Listening,
+    ) -> None:
         gateway = self.identities.gateway
         trusted = gateway is not None and gateway.trusts(asked.peer)
         lines = to_upstream(asked, admitted.verdict.namespace, key, trusted=trusted)
-        listening = Listening(gathers)
-        content = body.chunks() if isinstance(body, Body) else body
-        length = body.size if isinstance(body, Body) else None
-        listening.ask = upstream.ask(
+        content, length = (body.chunks(), body.size) if isinstance(body, Body) else (body, None)
+        listening.ask = admitted.route.upstream.ask(
             asked.method.encode(), asked.target, lines, content, listening, length=length
         )
-        status, headers, beginning, rest = await listening.answer()
-        return Answer(status, from_upstream(headers, admitted.route.origin), beginning, rest)
 
     # -- requests that were answered before ----------------------------------------------
 

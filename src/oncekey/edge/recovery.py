@@ -16,7 +16,7 @@ from oncekey.core.ports import Found
 from oncekey.core.scope import PLATFORM_LEVEL, TENANT_LEVEL, Scope, namespace_of
 from oncekey.edge.decide import namespace_at
 from oncekey.edge.identity import Known
-from oncekey.edge.policy import EdgeRoute, Table, place_of
+from oncekey.edge.policy import EdgeRoute, Table
 from oncekey.wire.exchange import replay_of
 from oncekey.wire.problem import Response, problem, problem_of
 from oncekey.wire.replies import in_flight
@@ -54,7 +54,7 @@ class Recovery:
         except KeyInvalid:
             return problem("not-found")
         refs = tuple(
-            Ref(Scope(namespace, place_of(route, method)), key)
+            Ref(Scope(namespace, route.place(method)), key)
             for route in routes
             for namespace in _namespaces_at(route, known, own)
             for method in sorted(route.rule.methods)
@@ -116,7 +116,7 @@ def _namespaces_at(route: EdgeRoute, known: Known | None, own: str) -> tuple[str
         return (own,)
     if known is None or (route.level == "platform") != (known.role == "admin"):
         return ()
-    return (namespace_at(route, known.identity),)
+    return (namespace_at(route, known),)
 
 
 def _namespaces_of(known: Known | None) -> frozenset[str]:

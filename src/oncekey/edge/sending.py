@@ -8,11 +8,17 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from oncekey.core.errors import UpstreamError
-from oncekey.core.model import Headers
-from oncekey.edge.asked import Answer
+from oncekey.core.model import Headers, make
+from oncekey.edge.asked import Answer, Pairs
 
-Gathers = Callable[[int, Headers], int]
+Gathers = Callable[[int, Headers | Pairs], int]
 """How many bytes of an answer are gathered before it is handed on, by its status and headers."""
+
+
+def as_it_comes(_: int, __: Headers | Pairs) -> int:
+    """Nothing of it is kept: it is handed on at once."""
+    return 0
+
 
 _HIGH_WATER = 256 << 10
 _LOW_WATER = 64 << 10
@@ -21,13 +27,17 @@ _LOW_WATER = 64 << 10
 class Listening:
     """Told by an upstream of the answer to one request; awaited by whoever asked."""
 
-    __slots__ = ("_arrived", "_chunks", "_ended", "_error", "_gathers", "_head", "_paused", "_size",
-                 "_waiting", "ask")  # fmt: skip
+    __slots__ = (
+        "_answer", "_arrived", "_chunks", "_ended", "_error", "_gathers", "_head", "_paused",
+        "_size", "_waiting", "ask",
+    )  # fmt: skip
 
     def __init__(self, gathers: Gathers) -> None:
-        self._arrived: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        # Made by whoever waits: an answer may be told without.
+        self._arrived: asyncio.Future[None] | None = None
+        self._answer: Answer | None = None
         self._gathers = gathers
-        self._head: tuple[int, Headers] | None = None
+        self._head: tuple[int, Headers | Pairs] | None = None
         self._chunks: deque[bytes] = deque()
         self._size = 0
         self._ended = False
@@ -38,20 +48,28 @@ class Listening:
 
     async def answer(self) -> Answer:
         """Raises what the upstream failed with, when it failed before anything was handed on."""
-        try:
-            return await self._arrived
-        except BaseException:
-            if self.ask is not None:
+        if self._answer is None and self._error is None:
+            self._arrived = asyncio.get_running_loop().create_future()
+            try:
+                await self._arrived
+            except BaseException:
                 self.ask.abandon()
-            raise
+                raise
+        if self._answer is not None:
+            return self._answer
+        assert self._error is not None
+        raise self._error
+
+    @property
+    def has_begun(self) -> bool:
+        return self._head is not None
 
     # -- what the upstream tells ---------------------------------------------------------
 
     def whole(self, status: int, headers: Headers, body: bytes) -> None:
-        if not self._arrived.done():
-            self._arrived.set_result(Answer(status, headers, body))
+        self._arrive(make(Answer, (status, headers, body, None)))
 
-    def began(self, status: int, headers: Headers) -> None:
+    def began(self, status: int, headers: Headers | Pairs) -> None:
         self._head = (status, headers)
         if self._gathers(status, headers) <= 0:
             self._hand_on()
@@ -59,27 +77,32 @@ class Listening:
     def chunk(self, data: bytes) -> None:
         self._chunks.append(data)
         self._size += len(data)
-        if not self._arrived.done():
+        if self._answer is None:
             assert self._head is not None
             if self._size > self._gathers(*self._head):
                 self._hand_on()
-        elif self._size > _HIGH_WATER and not self._paused and self.ask is not None:
+        elif self._size > _HIGH_WATER and not self._paused:
             self._paused = True
             self.ask.pause()
         self._wake()
 
     def ended(self) -> None:
         self._ended = True
-        if not self._arrived.done():
+        if self._answer is None:
             assert self._head is not None
-            self._arrived.set_result(Answer(*self._head, b"".join(self._chunks)))
+            self._arrive(Answer(*self._head, b"".join(self._chunks)))
         self._wake()
 
     def failed(self, error: UpstreamError) -> None:
         self._error = error
-        if not self._arrived.done():
-            self._arrived.set_exception(error)
+        if self._answer is None:
+            self._arrive(None)
         self._wake()
+
+    def _arrive(self, answer: Answer | None) -> None:
+        self._answer = answer
+        if self._arrived is not None and not self._arrived.done():
+            self._arrived.set_result(None)
 
     # -- the rest of an answer that is handed on -----------------------------------------
 
@@ -88,8 +111,7 @@ class Listening:
         body = b"".join(self._chunks)
         self._chunks.clear()
         self._size = 0
-        if not self._arrived.done():
-            self._arrived.set_result(Answer(*self._head, body, self._rest()))
+        self._arrive(Answer(*self._head, body, self._rest()))
 
     async def _rest(self) -> AsyncGenerator[bytes, None]:
         try:
