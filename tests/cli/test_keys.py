@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from oncekey import Kind, Outcome, namespace_of
+from oncekey import Kind, Operation, Outcome, Proceed, Ref, Scope, namespace_of
+from oncekey.webhooks.naming import name_digest
 from tests.fixtures.command import Run
 from tests.fixtures.shelf import Shelf
 
@@ -235,3 +236,24 @@ def test_the_highest_operation_id_is_looked_for(oncekey: Run, shelf: Shelf) -> N
     done = oncekey("keys", "show", "op_7fffffffffffffff")
     assert done.returncode == 1
     assert done.stderr.startswith("error: there is no key or operation")
+
+
+def test_with_a_delivery_goes_what_is_remembered_of_its_body(oncekey: Run, shelf: Shelf) -> None:
+    namespace = namespace_of("acme", "web", "service:webhook-ingest")
+    endpoint = "POST /api/v1/webhooks/github/wh_abcdefghijklmnopqrstuvwxyz2345"
+    for name in ("github-d-1", "github-d-2"):
+        ref = Ref(Scope(namespace, f"{endpoint}#body"), f"digest of {name}")
+        decision = shelf.ledger.begin(Operation(ref, name_digest(name)))
+        assert isinstance(decision, Proceed)
+        decision.claim.settle(Outcome(Kind.VALUE, body=b"1"))
+        shelf.settle(name, endpoint=endpoint, namespace=namespace)
+
+    assert oncekey("keys", "purge", "github-d-1", "--yes").returncode == 0
+    assert listed(oncekey) == ["github-d-2", "digest of github-d-2"]
+
+
+def test_a_purge_of_a_key_with_the_longest_names_is_noted(oncekey: Run, shelf: Shelf) -> None:
+    record = shelf.settle("é" * 250, endpoint="POST /" + "ü" * 2000)
+    assert oncekey("keys", "purge", record.operation_id, "--yes").returncode == 0
+    (entry,) = json.loads(oncekey("audit", "--json").stdout)
+    assert entry["target"] == record.operation_id

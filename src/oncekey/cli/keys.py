@@ -16,7 +16,6 @@ from oncekey.cli.records import (
     COLUMNS,
     STATES,
     find_by_id,
-    is_held,
     outcome_lines,
     pairs_of,
     plain_of,
@@ -29,9 +28,12 @@ from oncekey.config import Settings
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import number_of
 from oncekey.core.ports import Found, Query
+from oncekey.webhooks.purging import is_held, purge
 
 # More candidates than this help nobody to choose.
 _CANDIDATES = 20
+# Of an audit entry, in which every character may come out as six.
+_LONGEST_FACT = 200
 
 
 @click.group()
@@ -130,7 +132,8 @@ def purge_key(settings: Settings, whose: Whose, name: str, *, force: bool, yes: 
 
     This is how a stored error is lifted, and how an outcome that nobody knows is decided. A key
     whose operation is running is refused: a retry would run beside it. --force does it anyway;
-    what the running one answers is then not kept.
+    what the running one answers is then not kept. With the key of a delivery goes what is
+    remembered of its body, so that the provider can send it again.
 
     \b
     Examples:
@@ -145,12 +148,13 @@ def purge_key(settings: Settings, whose: Whose, name: str, *, force: bool, yes: 
             raise Failure(f"{shown} is running; wait for it, or purge it with --force")
         if sys.stdin.isatty() and not yes:
             click.confirm(f"Forget {shown}? The next request with this key runs.", abort=True)
-        if not ledger.purge(record.ref):
+        if record.ref not in purge(ledger, found, force=True):
             raise Failure(f"{shown} is gone already")
         namespace, endpoint = record.ref.scope
         tenant = namespace.removeprefix("t-").partition(":")[0]
         facts = {"key": record.ref.key, "namespace": namespace, "endpoint": endpoint}
-        audited(ledger, "key.purge", record.operation_id, tenant=tenant, **facts)
+        shortened = {name: text[:_LONGEST_FACT] for name, text in facts.items()}
+        audited(ledger, "key.purge", record.operation_id, tenant=tenant, **shortened)
     click.echo(f"purged {shown}")
 
 

@@ -11,6 +11,7 @@ from oncekey.cli.text import moment, preview_of
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Outcome, Record, State, number_of
 from oncekey.core.ports import Found, Query
+from oncekey.webhooks.purging import is_held
 
 Keep = Callable[[Record], bool]
 
@@ -39,11 +40,6 @@ def find_by_id(ledger: Ledger, operation_id: str) -> Found | None:
         return None
     page = ledger.list(Query(before=min(number + 1, _HIGHEST), limit=1))
     return page[0] if page and page[0].record.id == number else None
-
-
-def is_held(found: Found) -> bool:
-    """In flight, in the hands of a process that is alive."""
-    return found.record.state is State.IN_PROGRESS and not found.lapsed
 
 
 def state_of(found: Found) -> str:

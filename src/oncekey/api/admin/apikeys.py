@@ -13,17 +13,19 @@ from oncekey.api.pages import page_of
 from oncekey.api.requests import BEFORE, LIMIT, Duration, limit_in, seconds_in
 from oncekey.core.api_keys import ApiKey, is_id
 from oncekey.core.errors import InvalidInput, NotFound
-from oncekey.core.scope import TENANT_LEVEL
+from oncekey.core.scope import PLATFORM_LEVEL, TENANT_LEVEL
 from oncekey.durable.shapes import Shape, json_of, time_of
 from oncekey.wire.problem import Response
 from oncekey.wire.replies import CREATED, OK, created, ok
 
 
 class CreateApiKey(msgspec.Struct, forbid_unknown_fields=True):
-    """Whose key it is, and what for."""
+    """Whose key it is, and what for. One of an admin has neither tenant, project nor subject."""
 
-    tenant: str = "default"
-    project: Annotated[str, Meta(description="`_tenant` for none.")] = TENANT_LEVEL
+    tenant: Annotated[str | None, Meta(description="`default` when it is left out.")] = None
+    project: Annotated[
+        str | None, Meta(description="Of the tenant itself when it is left out.")
+    ] = None
     subject: Annotated[
         str | None, Meta(description="`type:id`; a service of its own when it is left out.")
     ] = None
@@ -53,9 +55,13 @@ async def list_all(call: Call) -> Response:
 
 
 async def create(call: Call, body: CreateApiKey) -> Response:
+    if body.role == "admin" and (body.tenant or body.project or body.subject):
+        raise InvalidInput(
+            "an admin looks after every tenant; leave tenant, project and subject out"
+        )
     key, secret = await means_of(call).callers.create(
-        body.tenant,
-        project=body.project,
+        body.tenant or "default",
+        project=body.project or (PLATFORM_LEVEL if body.role == "admin" else TENANT_LEVEL),
         subject=body.subject,
         label=body.label,
         expires_in=seconds_in("expires_in", body.expires_in),
@@ -66,11 +72,8 @@ async def create(call: Call, body: CreateApiKey) -> Response:
         call,
         "apikey.create",
         key.id,
-        tenant=key.tenant,
-        project=key.project,
-        subject=key.subject,
-        label=key.label,
-        role=key.role,
+        tenant=_tenant_of(key),
+        **_facts_of(key),
         expires_at=time_of(key.expires_at),
     )
     shape = {**shape_of_api_key(key, call.ledger.clock.now()), "secret": secret}
@@ -79,7 +82,7 @@ async def create(call: Call, body: CreateApiKey) -> Response:
 
 async def revoke(call: Call) -> Response:
     known = await _found(call)
-    await note(call, "apikey.revoke", known.id, tenant=known.tenant, label=known.label)
+    await note(call, "apikey.revoke", known.id, tenant=_tenant_of(known), **_facts_of(known))
     key = await means_of(call).callers.revoke(known.id) or known
     return ok(json_of(shape_of_api_key(key, call.ledger.clock.now())))
 
@@ -93,6 +96,15 @@ async def _found(call: Call) -> ApiKey:
             if key.id == key_id:
                 return key
     raise NotFound
+
+
+def _tenant_of(key: ApiKey) -> str | None:
+    """None for admins, who look after all of them."""
+    return None if key.role == "admin" else key.tenant
+
+
+def _facts_of(key: ApiKey) -> dict[str, str]:
+    return {"role": key.role, "subject": key.subject, "label": key.label}
 
 
 def shape_of_api_key(key: ApiKey, now: int) -> Shape:
