@@ -11,40 +11,17 @@ from oncekey.core.callers import Callers
 from oncekey.core.errors import IdentityUnavailable, LedgerClosed, Unauthorized
 from oncekey.core.ledger import Ledger
 from oncekey.edge.claims import ClaimRules
-from oncekey.edge.gateway import Gateway
 from oncekey.edge.identity import Identities
 from oncekey.edge.jwk import ring_of_secret
 from oncekey.edge.jwks import GivenKeys
 from oncekey.edge.jwt import JwtVerifier
-from oncekey.edge.known import Verified, known_of
+from oncekey.edge.known import Verified
 from oncekey.edge.local_keys import LocalKeys
+from tests.fixtures.credentials import PEER, AnyKey, Lines, api_key, bearer
 from tests.fixtures.frozen import FrozenClock
 from tests.fixtures.tokens import NOW, SECRET, claims_of, secret_key, signed
 
 pytestmark = pytest.mark.anyio
-
-PEER = "203.0.113.9"
-Lines = list[tuple[bytes, bytes]]
-
-
-class AnyKey:
-    """Stands where Unkey would: every key is that of its own tenant; one makes it fail."""
-
-    def __init__(self, clock: FrozenClock) -> None:
-        self._clock = clock
-        self.generation = 0
-        self.asked: list[str] = []
-        self.closed = False
-
-    async def verify(self, secret: str) -> Verified:
-        self.asked.append(secret)
-        if secret == "away":
-            raise IdentityUnavailable
-        known = known_of(secret, None, "service:any")
-        return Verified(known, self._clock.steady() + 10_000, None, self.generation)
-
-    async def close(self) -> None:
-        self.closed = True
 
 
 @pytest.fixture
@@ -82,15 +59,6 @@ def identities(clock: FrozenClock, callers: Callers, any_key: AnyKey) -> Identit
 
 def token(**claims: Any) -> str:
     return signed(secret_key(), claims_of(**claims), algorithm="HS256")
-
-
-def bearer(secret: str | bytes) -> Lines:
-    raw = secret if isinstance(secret, bytes) else secret.encode()
-    return [(b"host", b"shop"), (b"authorization", b"Bearer " + raw), (b"accept", b"*/*")]
-
-
-def api_key(secret: str) -> Lines:
-    return [(b"x-api-key", secret.encode())]
 
 
 # -- which one counts ------------------------------------------------------------------------
@@ -380,46 +348,3 @@ async def test_closing_closes_what_it_asks(identities: Identities, any_key: AnyK
     await identities.close()
     assert any_key.closed
     assert identities.recall(bearer("acme"), PEER) is None
-
-
-# -- gateways --------------------------------------------------------------------------------
-
-
-async def test_a_trusted_gateway_comes_first(clock: FrozenClock, any_key: AnyKey) -> None:
-    identities = Identities(unkey=any_key, gateway=Gateway(["10.0.0.0/8"]), clock=clock)
-    named: Lines = [(b"x-tenant-id", b"acme"), (b"x-subject", b"user:ada")]
-    gateway = known_of("acme", None, "user:ada")
-
-    assert await identities.identify([*named, *bearer("other")], "10.1.2.3") == gateway
-    assert identities.recall([*named, *bearer("other")], "10.1.2.3") == gateway
-    assert any_key.asked == []
-
-
-async def test_without_its_headers_the_credential_counts(
-    clock: FrozenClock, any_key: AnyKey
-) -> None:
-    identities = Identities(unkey=any_key, gateway=Gateway(["10.0.0.0/8"]), clock=clock)
-    named: Lines = [(b"x-tenant-id", b"acme"), (b"x-subject", b"user:ada")]
-
-    for lines, peer in ((named, PEER), (named[:1], "10.1.2.3"), (named, "")):
-        assert identities.recall(lines, peer) is None
-        assert await identities.identify(lines, peer) is None
-        found = await identities.identify([*lines, *bearer("other")], peer)
-        assert found is not None
-        assert found.identity.tenant == "other"
-
-
-async def test_where_only_gateways_are_trusted_credentials_are_refused(clock: FrozenClock) -> None:
-    identities = Identities(gateway=Gateway(["10.0.0.0/8"]), clock=clock)
-
-    with pytest.raises(Unauthorized):
-        await identities.identify(bearer("acme"), PEER)
-
-
-async def test_a_gateway_that_says_two_things_is_refused(clock: FrozenClock) -> None:
-    identities = Identities(gateway=Gateway(["10.0.0.0/8"]), clock=clock)
-    lines: Lines = [(b"x-tenant-id", b"acme"), (b"x-tenant-id", b"other"), (b"x-subject", b"ada")]
-
-    assert identities.recall(lines, "10.1.2.3") is None
-    with pytest.raises(Unauthorized, match="two x-tenant-id"):
-        await identities.identify(lines, "10.1.2.3")

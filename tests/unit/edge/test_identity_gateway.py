@@ -4,9 +4,12 @@ import pytest
 
 from oncekey.core.errors import ConfigurationError, Unauthorized
 from oncekey.edge.gateway import Gateway
+from oncekey.edge.identity import Identities
+from oncekey.edge.known import known_of
+from tests.fixtures.credentials import PEER, AnyKey, Lines, bearer
+from tests.fixtures.frozen import FrozenClock
 
 TRUSTED = ["127.0.0.1", "10.0.0.0/8", "::1", "fd00::/8"]
-Lines = list[tuple[bytes, bytes]]
 
 
 def lines(tenant: bytes = b"acme", subject: bytes = b"user:ada", *more: bytes) -> Lines:
@@ -106,3 +109,60 @@ def test_one_header_cannot_be_two() -> None:
 def test_what_is_no_network(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"auth\.gateway\.trusted"):
         Gateway([text])
+
+
+@pytest.fixture
+def clock() -> FrozenClock:
+    return FrozenClock()
+
+
+@pytest.fixture
+def any_key(clock: FrozenClock) -> AnyKey:
+    return AnyKey(clock)
+
+
+# -- beside credentials ---------------------------------------------------------------------
+
+
+@pytest.mark.anyio
+async def test_a_trusted_gateway_comes_first(clock: FrozenClock, any_key: AnyKey) -> None:
+    identities = Identities(unkey=any_key, gateway=Gateway(["10.0.0.0/8"]), clock=clock)
+    named: Lines = [(b"x-tenant-id", b"acme"), (b"x-subject", b"user:ada")]
+    gateway = known_of("acme", None, "user:ada")
+
+    assert await identities.identify([*named, *bearer("other")], "10.1.2.3") == gateway
+    assert identities.recall([*named, *bearer("other")], "10.1.2.3") == gateway
+    assert any_key.asked == []
+
+
+@pytest.mark.anyio
+async def test_without_its_headers_the_credential_counts(
+    clock: FrozenClock, any_key: AnyKey
+) -> None:
+    identities = Identities(unkey=any_key, gateway=Gateway(["10.0.0.0/8"]), clock=clock)
+    named: Lines = [(b"x-tenant-id", b"acme"), (b"x-subject", b"user:ada")]
+
+    for lines, peer in ((named, PEER), (named[:1], "10.1.2.3"), (named, "")):
+        assert identities.recall(lines, peer) is None
+        assert await identities.identify(lines, peer) is None
+        found = await identities.identify([*lines, *bearer("other")], peer)
+        assert found is not None
+        assert found.identity.tenant == "other"
+
+
+@pytest.mark.anyio
+async def test_where_only_gateways_are_trusted_credentials_are_refused(clock: FrozenClock) -> None:
+    identities = Identities(gateway=Gateway(["10.0.0.0/8"]), clock=clock)
+
+    with pytest.raises(Unauthorized):
+        await identities.identify(bearer("acme"), PEER)
+
+
+@pytest.mark.anyio
+async def test_a_gateway_that_says_two_things_is_refused(clock: FrozenClock) -> None:
+    identities = Identities(gateway=Gateway(["10.0.0.0/8"]), clock=clock)
+    lines: Lines = [(b"x-tenant-id", b"acme"), (b"x-tenant-id", b"other"), (b"x-subject", b"ada")]
+
+    assert identities.recall(lines, "10.1.2.3") is None
+    with pytest.raises(Unauthorized, match="two x-tenant-id"):
+        await identities.identify(lines, "10.1.2.3")
