@@ -57,8 +57,9 @@ def reload(served: Served) -> None:
 def statuses(served: Served, path: str = "/a") -> tuple[int, int]:
     """Of a request without a key, and of one with a key of its own."""
     key = {"Idempotency-Key": os.urandom(8).hex()}
-    plain = httpx.post(f"{served.url}{path}")
-    return plain.status_code, httpx.post(f"{served.url}{path}", headers=key).status_code
+    plain = httpx.post(f"{served.url}{path}", timeout=60)
+    keyed = httpx.post(f"{served.url}{path}", headers=key, timeout=60)
+    return plain.status_code, keyed.status_code
 
 
 def test_routes_change_and_connections_stay(serve: Serve, write: Write) -> None:
@@ -222,7 +223,11 @@ def test_every_worker_reloads_and_none_is_replaced(serve: Serve, write: Write) -
     refused = 0
     while refused < 50:
         headers = {"Idempotency-Key": "k", "Connection": "close"}
-        refused = refused + 1 if httpx.post(served.url, headers=headers).status_code == 400 else 0
+        refused = (
+            refused + 1
+            if httpx.post(served.url, headers=headers, timeout=60).status_code == 400
+            else 0
+        )
     write(f"{ROUTE}'HANDLER_INTERNAL_C'")
     reload(served)
     assert processes_that_pass(served, 2) == before

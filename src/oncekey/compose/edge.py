@@ -73,12 +73,21 @@ class EdgeWork:
         def put_in_force() -> None:
             old, self._built = self._built, built
             self.app.edge = built.edge
-            # Requests that are under way end as they began.
-            task = asyncio.get_running_loop().create_task(old.close(self._grace))
+            task = asyncio.get_running_loop().create_task(self._retire(old))
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
 
         return put_in_force
+
+    async def _retire(self, old: Built) -> None:
+        """Requests that are under way end as they began, however long that takes: their upstreams
+        are left to them, whose connections end by themselves when they rest."""
+        try:
+            # Who is calling is the first that a request asks.
+            await asyncio.sleep(self._grace)
+        finally:
+            await old.identities.close()
+            await asyncio.to_thread(old.receiver.close)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -87,6 +96,7 @@ class EdgeWork:
         finally:
             for task in tuple(self._retiring):
                 task.cancel()
+            await asyncio.gather(*self._retiring, return_exceptions=True)
             await self._built.close(0.0)
 
     def _build(self, settings: Settings) -> Built:
