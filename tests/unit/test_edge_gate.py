@@ -224,6 +224,8 @@ def test_told_by_the_request_itself() -> None:
     key = (b"idempotency-key", b"k")
     it = asked(key, method="POST", path="/edge/decide/orders", query=b"refuse=403")
     assert lines_of(gate(TABLE, ANNA, it))["idempotency-key"].endswith(":k")
+    without = gate(TABLE, ANNA, it._replace(raw_path=b"/edge/decide/imports"))
+    assert lines_of(without)["x-envoy-auth-headers-to-remove"] == "idempotency-key"
     assert gate(TABLE, ANNA, it._replace(headers=[])).status == 400
     assert gate(TABLE, ANNA, it._replace(headers=[key, *ORIGINAL])).status == 400
     assert gate(TABLE, ANNA, it._replace(raw_path=b"/edge/%64ecide/orders")).status == 400
