@@ -66,6 +66,7 @@ def test_what_is_given_reaches_the_rule() -> None:
         ({"policy": "REQUIRED_A"}, "required"),
         ({"policy": "ACCEPTED"}, "optional"),
         ({"policy": "PROHIBITED"}, "prohibited"),
+        ({"policy": "HANDLER_INTERNAL_C"}, "ignored"),
         ({"required": True}, "required"),
         ({"required": False}, "optional"),
     ],
@@ -73,6 +74,16 @@ def test_what_is_given_reaches_the_rule() -> None:
 def test_policies(option: dict[str, object], key: str) -> None:
     (made,) = routes_of(settings_with(**option))
     assert made.rule == replace(Rule(), key=key)
+
+
+def test_a_route_with_an_upstream_is_not_the_apps() -> None:
+    upstreams = {"orders": {"url": "http://127.0.0.1:9000"}}
+    routes = [
+        {"path": "/a", "policy": "ACCEPTED"},
+        {"path": "/b", "policy": "ACCEPTED", "upstream": "orders"},
+    ]
+    settings = load(None, {}, {"upstreams": upstreams, "routes": routes})
+    assert [each.path for each in routes_of(settings)] == ["/a"]
 
 
 def test_the_ledger_has_the_classes_of_the_configuration(tmp_path: Path) -> None:
