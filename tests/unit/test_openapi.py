@@ -1,4 +1,4 @@
-"""The OpenAPI document is valid, and says what the table of endpoints says."""
+"""The OpenAPI documents are valid, and say what the tables of endpoints say."""
 
 import re
 from typing import Any
@@ -7,35 +7,50 @@ import msgspec
 import pytest
 from openapi_spec_validator import validate
 
+from oncekey.api.admin.schemas import SCHEMAS as ADMIN_SCHEMAS
+from oncekey.api.admin.table import ENDPOINTS as ADMIN
+from oncekey.api.admin.table import document_of_admin
 from oncekey.api.endpoint import Endpoint
 from oncekey.api.openapi import document_of, problems_of
 from oncekey.api.schemas import SCHEMAS
 from oncekey.api.table import ENDPOINTS
+from oncekey.core.api_keys import PREFIXES
 from oncekey.durable.shapes import json_of
 from oncekey.wire.problem import codes
 
 DOCUMENT: dict[str, Any] = msgspec.json.decode(json_of(document_of(ENDPOINTS)))
-IDS = [f"{each.method} {each.path}" for each in ENDPOINTS]
+ADMIN_DOCUMENT: dict[str, Any] = msgspec.json.decode(json_of(document_of_admin()))
+TABLES = {
+    "callers": (DOCUMENT, ENDPOINTS, SCHEMAS),
+    "admins": (ADMIN_DOCUMENT, ADMIN, ADMIN_SCHEMAS),
+}
+ALL = (*ENDPOINTS, *ADMIN)
+IDS = [f"{each.method} {each.path}" for each in ALL]
 
 
 def operation(endpoint: Endpoint) -> dict[str, Any]:
     path = endpoint.path.replace(":path", "")
-    found: dict[str, Any] = DOCUMENT["paths"][path][endpoint.method.lower()]
+    document = ADMIN_DOCUMENT if endpoint.access == "admin" else DOCUMENT
+    found: dict[str, Any] = document["paths"][path][endpoint.method.lower()]
     return found
 
 
-def test_the_document_is_valid() -> None:
-    assert DOCUMENT["openapi"] == "3.1.0"
-    validate(DOCUMENT)
+@pytest.mark.parametrize("table", TABLES)
+def test_the_document_is_valid(table: str) -> None:
+    document, _, _ = TABLES[table]
+    assert document["openapi"] == "3.1.0"
+    validate(document)
 
 
-def test_there_is_an_operation_for_every_endpoint() -> None:
-    described = [each for path in DOCUMENT["paths"].values() for each in path.values()]
+@pytest.mark.parametrize("table", TABLES)
+def test_there_is_an_operation_for_every_endpoint(table: str) -> None:
+    document, endpoints, _ = TABLES[table]
+    described = [each for path in document["paths"].values() for each in path.values()]
     names = {each["operationId"] for each in described}
-    assert len(ENDPOINTS) == len(described) == len(names)
+    assert len(endpoints) == len(described) == len(names)
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=IDS)
+@pytest.mark.parametrize("endpoint", ALL, ids=IDS)
 def test_an_operation_tells_its_policy_and_who_may_call(endpoint: Endpoint) -> None:
     described = operation(endpoint)
     assert described["x-idempotency-policy"] == endpoint.policy
@@ -44,7 +59,7 @@ def test_an_operation_tells_its_policy_and_who_may_call(endpoint: Endpoint) -> N
     assert headers == ([] if endpoint.policy == "PROHIBITED" else ["Idempotency-Key"])
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=IDS)
+@pytest.mark.parametrize("endpoint", ALL, ids=IDS)
 def test_an_operation_has_its_parameters_and_answers(endpoint: Endpoint) -> None:
     described = operation(endpoint)
     names: dict[str, list[str]] = {"path": [], "query": [], "header": []}
@@ -58,13 +73,20 @@ def test_an_operation_has_its_parameters_and_answers(endpoint: Endpoint) -> None
 
 
 def test_mutating_endpoints_take_a_key() -> None:
-    assert {each.policy for each in ENDPOINTS if each.method == "POST"} == {
-        "ACCEPTED",
-        "REQUIRED_A",
-    }
+    assert {each.policy for each in ALL if each.method != "GET"} == {"ACCEPTED", "REQUIRED_A"}
 
 
-def test_every_schema_is_used() -> None:
-    text = json_of(DOCUMENT).decode()
-    unused = [name for name in SCHEMAS if f'"#/components/schemas/{name}"' not in text]
+@pytest.mark.parametrize("table", TABLES)
+def test_every_schema_is_used(table: str) -> None:
+    document, _, schemas = TABLES[table]
+    text = json_of(document).decode()
+    unused = [name for name in schemas if f'"#/components/schemas/{name}"' not in text]
     assert unused == []
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_document_tells_whose_keys_it_is_about(table: str) -> None:
+    document, endpoints, _ = TABLES[table]
+    (prefix,) = {PREFIXES[each.access] for each in endpoints if each.access != "open"}
+    for scheme in document["components"]["securitySchemes"].values():
+        assert f"`{prefix}…`" in scheme["description"]
