@@ -2,8 +2,11 @@
 
 import asyncio
 import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from json import JSONDecodeError
 
+import payments
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -35,10 +38,17 @@ async def list_orders(_: Request) -> JSONResponse:
     return JSONResponse(orders)
 
 
+@asynccontextmanager
+async def life(_: Starlette) -> AsyncIterator[None]:
+    with payments.running():
+        yield
+
+
 app = Starlette(
+    lifespan=life,
     routes=[
         Route("/orders", create_order, methods=["POST"]),
         Route("/orders", list_orders, methods=["GET"]),
         Route("/orders/slow", create_order_slowly, methods=["POST"]),
-    ]
+    ],
 )

@@ -16,9 +16,16 @@ class Order:
 
 
 @dataclass
+class Charge:
+    id: str
+    amount: int
+
+
+@dataclass
 class Payment:
-    cents: int
-    method: str = "card"
+    """What Stripe's webhook tells, as far as it matters here."""
+
+    data: dict[str, Charge]
 
 
 @dataclass
@@ -35,13 +42,13 @@ async def create_charge(order: Order) -> str:
 @flows.task
 async def send_receipt(order: Order, payment: Payment) -> Receipt:
     """Stands for a mail. It is tried again until it is sent."""
-    return Receipt(order.id, f"{order.item}: {payment.cents / 100:.2f} paid by {payment.method}")
+    return Receipt(order.id, f"{order.item}: {payment.data['object'].amount / 100:.2f} paid")
 
 
 @flows.workflow
 async def process_order(ctx: Context, order: Order) -> Receipt:
     charge = await ctx.run("create-charge", create_charge, order)
-    # The provider's webhook resolves it by this key, also when it comes before this line is run.
+    # Stripe's webhook resolves it by this key, also when it comes before this line is run.
     payment = await ctx.promise(
         "payment", key=f"stripe:{charge}", timeout=timedelta(hours=1), type=Payment
     )

@@ -4,17 +4,15 @@ import json
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from email.parser import Parser
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
-from tests.fixtures.command import Run
-from tests.fixtures.served import QUICKSTART, Serve, Served
+from tests.fixtures.command import SCRIPT, Run, clean_environment
+from tests.fixtures.served import QUICKSTART, ROOT, Serve, Served, serve_quickstart
 
 SLOW = {"Idempotency-Key": "slow-1"}
 
@@ -85,13 +83,8 @@ def test_without_attach_the_second_is_told_to_wait(quickstart_that_conflicts: Se
 
 
 @pytest.fixture
-def quickstart_that_conflicts(serve: object) -> Served:
-    assert callable(serve)
-    served = serve(
-        "--config", str(QUICKSTART / "oncekey.toml"), ONCEKEY_ROUTES__1__IN_FLIGHT="conflict"
-    )
-    assert isinstance(served, Served)
-    return served
+def quickstart_that_conflicts(serve: Serve) -> Served:
+    return serve_quickstart(serve, ONCEKEY_ROUTES__1__IN_FLIGHT="conflict")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -113,15 +106,20 @@ def test_it_stops_in_good_order(quickstart: Served, oncekey: Run, number: int) -
 def offered(served: Served) -> list[str]:
     """Every command it prints, as it is to be pasted."""
     lines = [line.strip() for line in served.banner.splitlines()]
-    return [line for line in lines if line.startswith(("curl ", "ID="))]
+    return [line for line in lines if line.startswith(("curl ", "ID=", str(SCRIPT)))]
 
 
 def paste(commands: list[str], folder: Path) -> "subprocess.CompletedProcess[str]":
-    """Run them in one shell, one after the other."""
+    """Run them in one shell, one after the other, where the repository is."""
+    kept = {
+        "ONCEKEY_STORE__URL": f"sqlite:///{folder}/oncekey.db",
+        "ONCEKEY_WEBHOOKS__KEY_FILE": f"{folder}/webhooks.key",
+    }
     return subprocess.run(
         ["bash", "-e"],
         input="\n".join(commands),
-        cwd=folder,
+        cwd=ROOT,
+        env=clean_environment(kept),
         capture_output=True,
         text=True,
         check=True,
@@ -129,58 +127,72 @@ def paste(commands: list[str], folder: Path) -> "subprocess.CompletedProcess[str
     )
 
 
-def answers_in(text: str) -> Iterator[Any]:
-    """The JSON documents in what `curl` printed, which ends none of them with a line."""
-    decoder, rest = json.JSONDecoder(), text.strip()
-    while rest:
-        answer, end = decoder.raw_decode(rest)
-        yield answer
-        rest = rest[end:].strip()
+def told(done: "subprocess.CompletedProcess[str]") -> list[str]:
+    """What each command came to: an id, what became of a delivery, or a workflow as JSON."""
+    lines = (line.strip() for line in done.stdout.splitlines())
+    found = []
+    for line in lines:
+        if line.startswith(("wf_", '{"id"')):
+            found.append(line)
+        elif status := re.search(r'"status": ?"(\w+)"', line):
+            found.append(status[1])
+    return found
+
+
+def test_a_request_through_the_edge(quickstart: Served) -> None:
+    words = quickstart.curls[3]
+    first, again = curl(words), curl(words)
+    assert (first[0], again[0]) == (201, 201)
+    assert again[2] == first[2]
+    assert again[1]["idempotent-replayed"] == "true"
+    seen = json.loads(first[2])
+    assert re.fullmatch("t-default:_tenant:service:ak_[0-9a-f]{16}:pay-1", seen["key"])
+    key = words[words.index("-H") + 1].removeprefix("Authorization: Bearer ")
+    line = {"Authorization": f"Bearer {key}"}
+    url = f"{quickstart.url}/api/v1/payments"
+    assert httpx.get(url, headers=line).json() == [seen]
+    found = httpx.get(f"{url}/by-idempotency-key/pay-1", headers=line)
+    assert found.json() == seen
+    assert httpx.get(f"{url}/by-idempotency-key/pay-1").status_code == 401
 
 
 def test_a_workflow_by_three_commands(quickstart: Served, tmp_path: Path) -> None:
-    start, resolve, wait = offered(quickstart)[3:]
-    done = paste([start, resolve, wait], tmp_path)
+    start, deliver, wait = offered(quickstart)[4:]
+    first, delivered, ended = told(paste([start, deliver, wait], tmp_path))
 
-    first, _, rest = done.stdout.partition("\n")
     assert re.fullmatch("wf_[0-9a-f]{16}", first)
-    settled, ended = answers_in(rest)
-    assert not settled["already_resolved"]
-    assert settled["idempotency_key_new"]
-    assert (ended["id"], ended["status"]) == (first, "succeeded")
-    assert ended["result"] == {"order": 42, "text": "tea: 4.99 paid by card"}
+    assert delivered == "resolved"
+    assert json.loads(ended)["status"] == "succeeded"
+    assert json.loads(ended)["result"] == {"order": 42, "text": "tea: 4.99 paid"}
 
 
 def test_the_webhook_may_come_first_and_everything_twice(
     quickstart: Served, tmp_path: Path
 ) -> None:
-    start, resolve, wait = offered(quickstart)[3:]
-    done = paste([resolve, "echo", start, wait, start, resolve, "echo", wait], tmp_path)
+    start, deliver, wait = offered(quickstart)[4:]
+    done = paste([deliver, start, wait, "echo", start, deliver, wait], tmp_path)
 
-    parked, first, one, second, again, two = [
-        line for line in re.split(r"\n|(?<=\})(?=wf_)", done.stdout) if line
-    ]
-    assert json.loads(parked)["parked_until"] is not None
+    parked, first, one, second, again, two = told(done)
+    assert parked == "parked"
     assert first == second
     assert json.loads(one)["status"] == "succeeded"
-    assert not json.loads(again)["idempotency_key_new"]
+    assert again == "parked"
     assert json.loads(two) == json.loads(one)
 
 
 def test_a_workflow_outlives_its_process(
     serve: Serve, quickstart: Served, tmp_path: Path, oncekey: Run
 ) -> None:
-    start, *_ = offered(quickstart)[3:]
+    start, *_ = offered(quickstart)[4:]
     first = paste([start], tmp_path).stdout.strip()
     while json.loads(oncekey("workflows", "show", first, "--json").stdout)["status"] != "waiting":
         continue
     quickstart.kill()
 
-    again = serve("--config", str(QUICKSTART / "oncekey.toml"))
-    done = paste(offered(again)[3:], tmp_path)
-    second, _, rest = done.stdout.partition("\n")
+    again = serve_quickstart(serve)
+    second, _, ended = told(paste(offered(again)[4:], tmp_path))
     assert second == first
-    assert list(answers_in(rest))[-1]["status"] == "succeeded"
+    assert json.loads(ended)["status"] == "succeeded"
     shown = json.loads(oncekey("workflows", "show", first, "--json").stdout)
     assert [each["name"] for each in shown["journal"]] == [
         "create-charge", "payment", "sleep", "send_receipt",
@@ -189,11 +201,11 @@ def test_a_workflow_outlives_its_process(
 
 def test_the_readme_shows_the_commands_it_prints(quickstart: Served) -> None:
     readme = (QUICKSTART / "README.md").read_text()
-    shown = re.findall(r"^\$ ((?:curl|ID=).*)$", readme, re.MULTILINE)
+    shown = re.findall(r"^\$ ((?:curl|ID=|oncekey webhooks).*)$", readme, re.MULTILINE)
     printed = [
-        re.sub(r"ok_[\w-]+", "ok_...", line.partition("    #")[0]).replace(
-            quickstart.url, "http://127.0.0.1:8700"
-        )
+        re.sub(r"(ok|wh)_[\w-]+", r"\1_...", line.partition("    #")[0])
+        .replace(quickstart.url, "http://127.0.0.1:8700")
+        .replace(str(SCRIPT), "oncekey")
         for line in offered(quickstart)
     ]
     assert shown == [*printed[:2], *printed[3:]]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from typing import NamedTuple
 
 from oncekey.compose.address import without_secrets
 from oncekey.config import RouteSettings, Settings
+from oncekey.webhooks.sources import Source
 
 _KEY = "Idempotency-Key: try-1"
 
@@ -18,6 +20,8 @@ class Banner(NamedTuple):
     has_api: bool = False
     secret: str | None = None
     """Of the API key that was made for trying things out."""
+    webhook: Source | None = None
+    """The one that was made for it."""
 
     @property
     def url(self) -> str:
@@ -31,6 +35,7 @@ class Banner(NamedTuple):
             f"OnceKey serves {served or 'the API'} on {self.url}",
             f"Ledger: {without_secrets(settings.store.url)}",
             *self._callers(),
+            *self._webhooks(),
         ]
         if grpc_port is not None:
             lines.append(f"gRPC: {_host_of(settings.server.host)}:{grpc_port}")
@@ -47,6 +52,14 @@ class Banner(NamedTuple):
             return [*lines, "Its callers need a key: oncekey apikeys create"]
         return [*lines, f"API key of the tenant default, good for 24 hours: {self.secret}"]
 
+    def _webhooks(self) -> list[str]:
+        made = self.webhook
+        if made is None:
+            return []
+        return [
+            f"Webhook for {made.provider}: {self.url}/api/v1/webhooks/{made.provider}/{made.id}"
+        ]
+
     def _tries(self) -> list[str]:
         route = _route_to_try(self.settings)
         if route is None:
@@ -59,11 +72,19 @@ class Banner(NamedTuple):
         ]
 
     def _examples(self) -> list[str]:
-        key = self.secret or "API_KEY"
-        return [
-            each.replace("{url}", self.url).replace("{api_key}", key)
-            for each in self.settings.app.examples
-        ]
+        told = {
+            "{url}": self.url,
+            "{api_key}": self.secret or "API_KEY",
+            "{webhook}": self.webhook.id if self.webhook is not None else "WEBHOOK",
+            "{oncekey}": shlex.quote(sys.argv[0]),
+        }
+        return [_filled(each, told) for each in self.settings.app.examples]
+
+
+def _filled(example: str, told: dict[str, str]) -> str:
+    for name, value in told.items():
+        example = example.replace(name, value)
+    return example
 
 
 def _shown(upstream: str) -> str:

@@ -17,14 +17,14 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from oncekey.cli.banner import Banner
+from oncekey.cli.demo import demo_key, demo_webhook
 from oncekey.cli.failure import Failure
 from oncekey.cli.reload import Reload, Rereading, Terminal, hold, staying, was_held
 from oncekey.compose.service import Service, service_of
 from oncekey.config import Settings
-from oncekey.core.callers import Callers
 from oncekey.edge.lane import EdgeProtocol
+from oncekey.webhooks.sources import Source
 
-_DEMO_LIFE = 24 * 3600.0
 _NO_START = "the app did not start; what it said about it is above"
 
 
@@ -37,11 +37,12 @@ def run(settings: Settings, read: Callable[[], Settings]) -> None:
     service = service_of(settings)
     try:
         listening = _listen(settings)
-        secret = _demo_key(service) if settings.auth.api_keys.demo else None
+        secret, webhook = asyncio.run(_made_to_try(settings, service))
     except BaseException:
         service.at_end()
         raise
-    banner = Banner(settings, listening.getsockname()[1], has_api=service.has_api, secret=secret)
+    port = listening.getsockname()[1]
+    banner = Banner(settings, port, service.has_api, secret, webhook)
     if settings.server.workers > 1:
         # It was built to see that it can be; each worker builds its own.
         service.at_end()
@@ -75,12 +76,10 @@ def _run_workers(
         raise Failure(_NO_START)
 
 
-def _demo_key(service: Service) -> str:
-    """The secret of a key for the tenant `default`, good for a day."""
-    created = Callers(service.ledger).create(
-        "default", label="made by oncekey serve", expires_in=_DEMO_LIFE
-    )
-    return asyncio.run(created)[1]
+async def _made_to_try(settings: Settings, service: Service) -> tuple[str | None, Source | None]:
+    ledger = service.ledger
+    secret = await demo_key(ledger) if settings.auth.api_keys.demo else None
+    return secret, await demo_webhook(settings, ledger)
 
 
 def _ready(

@@ -9,14 +9,15 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from oncekey.compose.configured import rule_for
+from oncekey.compose.durable import DurableWork
 from oncekey.compose.identities import identities_of
 from oncekey.compose.reloading import PutInForce
 from oncekey.compose.schemes import schemes_of
 from oncekey.compose.webhooks import providers_for, sources_of
 from oncekey.config.route_settings import RouteSettings
 from oncekey.config.settings import Settings
+from oncekey.core.callers import Callers
 from oncekey.core.ledger import Ledger
-from oncekey.durable.engine import Engine
 from oncekey.edge.app import Edge, EdgeApp
 from oncekey.edge.forwarding import Forwarding
 from oncekey.edge.hooks import Hooks
@@ -54,13 +55,15 @@ class EdgeWork:
         self,
         settings: Settings,
         ledger: Ledger,
-        engine: Engine | None,
+        durable: DurableWork | None,
         app: App,
         *,
         has_app: bool,
     ) -> None:
         self._ledger = ledger
-        self._engine = engine
+        self._engine = None if durable is None else durable.engine
+        # Those whose keys the API of admins revokes: then they are refused at once.
+        self._callers = Callers(ledger) if durable is None else durable.callers
         self._has_app = has_app
         self._built = self._build(settings)
         self._grace = settings.server.grace
@@ -102,7 +105,7 @@ class EdgeWork:
     def _build(self, settings: Settings) -> Built:
         upstreams = upstreams_of(settings)
         table = Table(edge_routes_of(settings, upstreams))
-        identities = identities_of(settings, self._ledger)
+        identities = identities_of(settings, self._ledger, self._callers)
         receiver = self._receiver(settings, table)
         edge = Edge(
             table,
@@ -113,6 +116,7 @@ class EdgeWork:
             settings.edge.head_timeout,
             settings.edge.body_timeout,
             settings.edge.decide,
+            self._has_app,
         )
         return Built(edge, upstreams, identities, receiver)
 

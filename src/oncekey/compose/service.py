@@ -93,8 +93,7 @@ def _service_on(ledger: Ledger, settings: Settings, targets: Targets) -> Service
     has_api = durable is not None and durable.offers_api
     if durable is not None:
         front = Front(durable.api, front)
-    engine = durable.engine if durable is not None else None
-    edge = EdgeWork(settings, ledger, engine, front, has_app=app is not None)
+    edge = EdgeWork(settings, ledger, durable, front, has_app=app is not None)
     return Service(edge, ledger, durable, has_api=has_api, parts=parts)
 
 

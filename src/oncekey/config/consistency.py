@@ -50,3 +50,7 @@ def _check_demo(settings: Settings, reader: Reader) -> None:
         message = f"a demo key is for one machine, and server.host is {host!r}; listen on "
         message += "127.0.0.1, or make keys with `oncekey apikeys create` instead"
         reader.complain(("auth", "api_keys", "demo"), message)
+    if settings.webhooks.demo is not None and not is_loopback(host):
+        message = f"a demo webhook is for one machine, and server.host is {host!r}; listen on "
+        message += "127.0.0.1, or make webhooks with `oncekey webhooks create` instead"
+        reader.complain(("webhooks", "demo"), message)

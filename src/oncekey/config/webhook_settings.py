@@ -34,6 +34,14 @@ class VaultSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class DemoSettings:
+    """A webhook that is made when the server starts, and shown: for trying things out."""
+
+    provider: str = setting(text, "stripe")
+    then: str = setting(text, "event:provider")
+
+
+@dataclass(frozen=True, slots=True)
 class WebhookSettings:
     public_url: str | None = setting(url)
     """Where providers find this server; some sign it. As the request says, unless given."""
@@ -45,6 +53,7 @@ class WebhookSettings:
     key_file: str | None = setting(text)
     """Or the file with it."""
     vault: VaultSettings = section(VaultSettings)
+    demo: DemoSettings | None = setting(Section(DemoSettings))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from oncekey.config.providers import check_providers
 from oncekey.config.reader import Reader
 from oncekey.config.settings import Settings
 from oncekey.config.webhook_settings import VaultSettings, WebhookSettings
+from oncekey.core.errors import InvalidInput
+from oncekey.webhooks.then import parse_then
 
 _VAULT = ("webhooks", "vault")
 
@@ -17,6 +19,7 @@ def check_webhooks(settings: Settings, reader: Reader) -> None:
     _check_public_url(settings.webhooks, reader)
     _check_vault(settings.webhooks, reader)
     check_providers(settings.providers, reader)
+    _check_demo(settings.webhooks, reader)
 
 
 def _check_public_url(webhooks: WebhookSettings, reader: Reader) -> None:
@@ -27,6 +30,16 @@ def _check_public_url(webhooks: WebhookSettings, reader: Reader) -> None:
     if parts.path not in {"", "/"} or parts.query:
         message = "webhooks.public_url is what stands before the path of a webhook: leave it at "
         reader.complain(path, f"{message}{parts.scheme}://{parts.netloc}")
+
+
+def _check_demo(webhooks: WebhookSettings, reader: Reader) -> None:
+    path: Path = ("webhooks", "demo", "then")
+    if webhooks.demo is None or reader.is_bad(path):
+        return
+    try:
+        parse_then(webhooks.demo.then)
+    except InvalidInput as error:
+        reader.complain(path, f"webhooks.demo.then: {error}")
 
 
 def _check_vault(webhooks: WebhookSettings, reader: Reader) -> None:

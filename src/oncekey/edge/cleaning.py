@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from oncekey.core.model import Headers
 from oncekey.edge.asked import Asked, Pairs
+from oncekey.edge.gateway import Gateway
 from oncekey.edge.rewrite import IDENTITY_HEADERS, PROJECT, SUBJECT, TENANT
 
 _HOP_BY_HOP = frozenset(
@@ -68,19 +69,24 @@ _STAYS_BEHIND = frozenset(
         b"x-restate-id",
     }
 )
-# A caller's API key is for the edge alone; tokens may mean something to the service behind.
-_OUR_KEY = re.compile(rb"(?:bearer\s+)?oka?_", re.IGNORECASE).match
+_CREDENTIALS = frozenset({b"authorization", b"x-api-key"})
+# An API key is for the edge alone; a token may mean something to the service behind.
+_TOKEN = re.compile(rb"(?i:bearer) +[\w-]+\.[\w-]+\.[\w-]+ *").fullmatch
+_OUR_KEY = re.compile(rb"(?i:bearer +)?oka?_").match
 
 
-def to_upstream(asked: Asked, namespace: str, key: str | None, *, trusted: bool = False) -> Pairs:
-    """The lines of a request for the service behind. What a `trusted` gateway tells of those
-    before it is handed on."""
-    dropped = _STAYS_HERE
+def to_upstream(
+    asked: Asked, namespace: str, key: str | None, gateway: Gateway | None = None
+) -> Pairs:
+    """The lines of a request for the service behind. What a trusted `gateway` tells of those before
+    it is handed on."""
+    trusted = gateway is not None and gateway.trusts(asked.peer)
+    dropped = _STAYS_HERE if gateway is None else _STAYS_HERE | gateway.headers
     cleaned: Pairs = []
     host = b""
     for name, value in asked.headers:
         if name not in dropped:
-            if name in {b"authorization", b"x-api-key"} and _OUR_KEY(value):
+            if name in _CREDENTIALS and not _passes(value, trusted=trusted):
                 continue
             cleaned.append((name, value))
         elif name == b"host":
@@ -103,6 +109,11 @@ def to_upstream(asked: Asked, namespace: str, key: str | None, *, trusted: bool 
         )
     )
     return cleaned
+
+
+def _passes(credential: bytes, *, trusted: bool) -> bool:
+    """Of a gateway's request, only our own keys stay here: it was the gateway that we believed."""
+    return not _OUR_KEY(credential) if trusted else _TOKEN(credential) is not None
 
 
 @lru_cache(maxsize=4096)

@@ -193,9 +193,7 @@ class Proxy:
         body: Whole | AsyncIterable[bytes],
         listening: Listening,
     ) -> None:
-        gateway = self.identities.gateway
-        trusted = gateway is not None and gateway.trusts(asked.peer)
-        lines = to_upstream(asked, admitted.verdict.namespace, key, trusted=trusted)
+        lines = to_upstream(asked, admitted.verdict.namespace, key, self.identities.gateway)
         content, length = (body.chunks(), body.size) if isinstance(body, Body) else (body, None)
         listening.ask = admitted.route.upstream.ask(
             asked.method.encode(), asked.target, lines, content, listening, length=length

@@ -83,8 +83,8 @@ _DETAILS = {
     "idempotency-key-reused": "The key belongs to a request with another method, path, query or "
     "body. Use a new key for a new operation.",
     "ledger-unavailable": "Nothing was run. Send the same request again in a moment.",
-    "unauthorized": "Send a header 'Authorization: Bearer ok_…' or 'X-API-Key: ok_…' with an API "
-    "key that is neither expired nor revoked.",
+    "unauthorized": "Send a header 'Authorization: Bearer …' with an API key or a token, or "
+    "'X-API-Key: …' with an API key, once, and one that is neither expired nor revoked.",
     # The same for what does not exist and for what is somebody else's.
     "not-found": "Nothing of that address exists, or it is not yours. Check the path, the id, the "
     "key and the tenant.",
