@@ -47,6 +47,11 @@ path = "/reports"
 methods = ["POST"]
 upstream = "reports"
 policy = "ACCEPTED"
+
+[[routes]]
+path = "/app"
+methods = ["POST"]
+policy = "REQUIRED_A"
 """
 ORDERS = {
     "openapi": "3.0.3",
@@ -94,7 +99,9 @@ def test_the_edge_describes_its_routes(oncekey: Run) -> None:
     assert order["x-idempotency-retention"] == {"class": "nightly", "seconds": 129600}
     assert {"jwt": []} in order["security"]
     assert "/api/v1/orders/by-idempotency-key/{key}/output" in document["paths"]
-    assert "/reports" in document["paths"]
+    assert "502" in document["paths"]["/reports"]["post"]["responses"]
+    # What belongs to the app is asked of no service behind.
+    assert "502" not in document["paths"]["/app"]["post"]["responses"]
 
 
 def test_no_store_is_made_and_no_secret_is_told(oncekey: Run, tmp_path: Path) -> None:

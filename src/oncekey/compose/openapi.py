@@ -14,13 +14,14 @@ from oncekey.core.errors import ConfigurationError
 from oncekey.core.retention import DEFAULT_CLASSES
 from oncekey.edge.annotate import Annotated, annotate
 from oncekey.edge.openapi import document_of
+from oncekey.edge.policy import EdgeRoute
 
 Part = dict[str, Any]
 
 
 def document_for(settings: Settings) -> Part:
     return document_of(
-        edge_routes_of(settings),
+        _routes_of(settings),
         retention=_kept(settings),
         schemes=schemes_of(settings),
         decides=settings.edge.decide,
@@ -36,8 +37,14 @@ def annotated_for(settings: Settings, document: Any, upstream: str | None) -> An
         each for each in settings.routes if upstream is None or each.upstream == upstream
     )
     base = "" if upstream is None else urlsplit(settings.upstreams[upstream].url).path
-    only = edge_routes_of(replace(settings, routes=routes))
+    only = _routes_of(replace(settings, routes=routes))
     return annotate(document, only, base=base, retention=_kept(settings))
+
+
+def _routes_of(settings: Settings) -> tuple[EdgeRoute, ...]:
+    """With the names of upstreams in place of these: nothing is to be asked."""
+    pairs = zip(edge_routes_of(settings), settings.routes, strict=True)
+    return tuple(replace(route, upstream=each.upstream) for route, each in pairs)
 
 
 def _kept(settings: Settings) -> dict[str, float]:

@@ -67,8 +67,10 @@ def parameters_of(route: EdgeRoute) -> list[Part]:
 
 def problems_of(route: EdgeRoute) -> list[str]:
     """The codes of every problem that the edge itself may answer with on a route."""
-    found = {"internal-error", *UPSTREAM}
+    found = {"internal-error"}
     found |= DELIVERY if route.policy == "REQUIRED_B" else IDENTITY
+    if route.upstream is not None:
+        found |= UPSTREAM
     if route.keyed or route.policy == "PROHIBITED":
         found |= set(codes_of(route.rule))
     if route.keyed and route.uncertain != "rerun":

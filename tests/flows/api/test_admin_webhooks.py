@@ -152,6 +152,30 @@ async def test_a_webhook_that_cannot_work_is_refused(
     assert await admin.feed() == []
 
 
+@pytest.mark.parametrize(
+    "method, verb, body",
+    [
+        ("POST", "/rotate", {"secret": ""}),
+        ("POST", "/rotate", {"secret": "x" * 100_000}),
+        ("POST", "/rotate", {"overlap": "soon"}),
+        ("POST", "/rotate", {"overlap": -1}),
+        ("PATCH", "", {"then": "do:it"}),
+        ("PATCH", "", {"then": "event:body."}),
+        ("PATCH", "", {"label": "x" * 300}),
+        ("PATCH", "", {"provider": "github"}),
+    ],
+)
+async def test_a_change_that_cannot_be_is_neither_made_nor_noted(
+    admin: Admin, method: str, verb: str, body: dict[str, Any]
+) -> None:
+    made = await admin.done("POST", "webhooks", STRIPE)
+    before = await admin.see(f"webhooks/{made['id']}")
+    answer = await admin.act(method, f"webhooks/{made['id']}{verb}", body)
+    assert answer.status_code == 400
+    assert await admin.see(f"webhooks/{made['id']}") == before
+    assert await admin.feed() == [("webhook.create", made["id"])]
+
+
 @pytest.mark.parametrize("webhook_id", ["wh_" + "a" * 30, "x", "%2e%2e"])
 async def test_a_webhook_that_is_not_there(admin: Admin, webhook_id: str) -> None:
     path = f"webhooks/{webhook_id}"

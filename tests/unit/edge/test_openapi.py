@@ -123,6 +123,12 @@ def test_no_problem_is_told_that_cannot_be() -> None:
     assert "unauthorized" not in found["/hook"]
 
 
+def test_without_a_service_behind_nothing_is_told_of_one() -> None:
+    responses = described(route("/orders", upstream=None))["paths"]["/orders"]["post"]["responses"]
+    assert not {"502", "504"} & set(responses)
+    assert "401" in responses
+
+
 def test_what_a_retry_gets_is_told_with_the_answer() -> None:
     paths = described(route("/orders"), route("/reads", "PROHIBITED"))["paths"]
     headers = paths["/orders"]["post"]["responses"]["2XX"]["headers"]

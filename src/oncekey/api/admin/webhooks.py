@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Annotated, Literal
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Meta
@@ -14,12 +15,14 @@ from oncekey.api.admin.sources import shape_of_delivery, shape_of_ring, shape_of
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
 from oncekey.api.pages import page_of
 from oncekey.api.requests import BEFORE, LIMIT, limit_in, seconds_in
+from oncekey.core.api_keys import check_label
 from oncekey.core.deliveries import delivery_number
 from oncekey.core.errors import InvalidInput, NotFound, SecretsUnavailable
 from oncekey.core.scope import TENANT_LEVEL
 from oncekey.durable.shapes import Shape, json_of
 from oncekey.webhooks.acting import check_then
 from oncekey.webhooks.provider import Provider
+from oncekey.webhooks.secrets import check_secret
 from oncekey.webhooks.sources import OVERLAP, Source
 from oncekey.webhooks.then import Then, parse_then
 from oncekey.wire.problem import Response
@@ -108,24 +111,25 @@ async def create(call: Call, body: CreateWebhook) -> Response:
         label=source.label,
     )
     shape = {**shape_of_source(source), "secret": made}
-    place = f"{call.root}/api/admin/webhooks/{source.id}"
+    place = f"{quote(call.root)}/api/admin/webhooks/{source.id}"
     return await told_once(call, lambda answer: created(answer, place), shape)
 
 
 async def rotate(call: Call, body: RotateWebhook) -> Response:
     source = await _found(call)
-    made = None if body.secret is not None else _provider_of(call, source.provider).new_secret()
+    made = _provider_of(call, source.provider).new_secret() if body.secret is None else None
+    secret = check_secret(body.secret or made or "")
     overlap = _overlap_of(body.overlap)
     await note(call, "webhook.rotate", source.id, tenant=source.tenant, overlap=overlap)
-    rotated = await means_of(call).sources.rotate(
-        source.id, body.secret or made or "", overlap=overlap
-    )
+    rotated = await means_of(call).sources.rotate(source.id, secret, overlap=overlap)
     return await told_once(call, ok, {**shape_of_source(rotated), "secret": made})
 
 
 async def change(call: Call, body: ChangeWebhook) -> Response:
     source = await _found(call)
     then = None if body.then is None else _then_of(body.then)
+    if body.label is not None:
+        check_label(body.label)
     changes = {"then": body.then, "label": body.label, "repeats": body.repeats}
     await note(call, "webhook.change", source.id, tenant=source.tenant, **changes)
     changed = await means_of(call).sources.change(
