@@ -23,6 +23,9 @@ CONDITIONS = """\
 TEXT = """\
 ## In front of a service, beside nginx
 
+CPU is what the contender's own processes used for one request, with the kernel's part of it and
+without the service and PostgreSQL.
+
 """
 LABELS = {
     "nginx": "nginx, one worker, `proxy_pass`",
@@ -45,12 +48,13 @@ def edge(findings: Findings) -> str:
             spread_of(entry),
             f"{entry.middle('rate'):,.0f}",
             latency_of(entry),
+            f"{entry.middle('cpu_us'):.0f}",
             shares_of(entry),
         )
         for name, entry in sorted(findings.entries.items(), key=lambda item: _place(item[0]))
         if entry.samples
     ]
-    head = ("contender", "ratio to nginx", "requests/s", "p50 / p99 ms", "notes")
+    head = ("contender", "ratio to nginx", "requests/s", "p50 / p99 ms", "CPU µs", "notes")
     return TEXT + table(head, rows) + unmeasured(findings)
 
 

@@ -7,6 +7,7 @@ where it only decides, PostgreSQL) shares the second with the load generator, fo
 import hmac
 import http.client
 import json
+import os
 import re
 import subprocess
 import time
@@ -50,6 +51,10 @@ class Running:
         except ServiceFailed:
             end(self._process)
             raise
+
+    def cpu_seconds(self) -> float:
+        """What it and its children have used of the cores."""
+        return sum(map(_cpu_seconds, [self._process.pid, *_children(self._process.pid)]))
 
     def close(self) -> None:
         end(self._process)
@@ -168,6 +173,19 @@ def bearer() -> Caller:
     signed = ".".join(parts)
     signature = hmac.digest(secret[1].encode(), signed.encode(), sha256)
     return Caller("Authorization", f"Bearer {signed}.{_encoded(signature)}")
+
+
+def _children(pid: int) -> list[int]:
+    found = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(each) for each in found.read_text().split()] if found.exists() else []
+
+
+def _cpu_seconds(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _encoded(data: bytes) -> str:

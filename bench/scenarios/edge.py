@@ -33,6 +33,11 @@ class Contender:
     caller: Caller = NOBODY
     keys: str = ""
     prefix: str = ""
+    asks: Running | None = None
+    """Who else works for it, beside the service."""
+
+    def cpu_seconds(self) -> float:
+        return self.running.cpu_seconds() + (self.asks.cpu_seconds() if self.asks else 0)
 
     @property
     def arguments(self) -> list[str]:
@@ -62,11 +67,14 @@ def _measure(
     def rate_of(name: str) -> float:
         entry, each = findings.entry(name), contenders[name]
         try:
+            used = -each.cpu_seconds()
             sample, wrong = _sample(gateways, each, plan.seconds)
+            used += each.cpu_seconds()
         except (*FAILURES, ServiceFailed) as error:
             entry.note(f"failed under load: {type(error).__name__} {error}")
             return nan
-        entry.samples.append(sample.figures())
+        figures = {**sample.figures(), "cpu_us": used / sample.requests * 1e6}
+        entry.samples.append(figures)
         if wrong:
             entry.note(f"the service was asked {wrong:+d} times too often in a round")
         return sample.rate
@@ -115,9 +123,9 @@ def _deciding(stage: Stage, gateways: Gateways) -> dict[str, Contender]:
     beside, caller = gateways.oncekey(stage.new_database("sqlite"), "deciding", LOAD_CPU)
     together, other = gateways.oncekey(stage.new_database("sqlite"), "deciding-together")
     return {
-        "nginx-decide": Contender(gateways.nginx_deciding(beside, "asking"), caller),
+        "nginx-decide": Contender(gateways.nginx_deciding(beside, "asking"), caller, asks=beside),
         "nginx-decide-together": Contender(
-            gateways.nginx_deciding(together, "asking-together"), other
+            gateways.nginx_deciding(together, "asking-together"), other, asks=together
         ),
     }
 
