@@ -14,12 +14,14 @@ import httpx
 import pytest
 
 import oncekey
+from oncekey import App
 from oncekey.asgi import IdempotencyMiddleware
 from oncekey.stores.queries import load
 from tests.fixtures.pages import DOCS
+from tests.fixtures.post import TENANT, post_on
 
 PAGE = (DOCS / "walks.md").read_text()
-NAME = r"(?:core|integrations|stores|wire)(?:\.\w+)+"
+NAME = r"(?:core|durable|integrations|stores|webhooks|wire)(?:\.\w+)+"
 NAMES = sorted(set(re.findall(rf"`({NAME})`", PAGE)))
 QUERIES = sorted(set(re.findall(r"`(sqlite|postgres)/(\w+)`", PAGE)))
 
@@ -108,3 +110,17 @@ async def test_the_numbered_steps_are_called_in_this_order(tmp_path: Path) -> No
     for heading, names in zip(headings, called, strict=True):
         trace.names = names
         assert trace.order_of(steps(heading)) == steps(heading)
+
+
+@pytest.mark.anyio
+async def test_a_delivery_goes_its_way_in_this_order(tmp_path: Path) -> None:
+    trace = Trace()
+    ledger = oncekey.open(f"sqlite:///{tmp_path}/oncekey.db")
+    async with post_on(ledger, App()) as post:
+        stripe = await post.webhook("stripe", 'resolve:"stripe:" + body.id')
+        await post.app.engine.create_promise(TENANT, "payment", key="stripe:evt_1")
+        with traced(trace):
+            assert (await stripe.deliver({"id": "evt_1"})).status == 200
+    ledger.close()
+    expected = steps("Walk 2: a webhook")
+    assert trace.order_of(expected) == expected
