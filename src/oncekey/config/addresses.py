@@ -17,33 +17,48 @@ _WIDEST = {4: 8, 6: 7}
 def url(value: Any) -> str:
     """An address of a service, `http://host:port` or `https://host`."""
     given = text(value)
-    _check(given, _split(given), "https://host or http://host:port")
+    parts = _split(given)
+    if parts is None or not _is_host(parts):
+        raise InvalidInput(
+            f"is {_shown(given)!r}, not of the form https://host or http://host:port"
+        )
+    _check(given, parts)
     return given
 
 
 def upstream_url(value: Any) -> str:
     """The same, or a Unix socket: `unix:/run/app.sock`."""
     given = text(value)
-    forms = "http://host:port, https://host or unix:/run/app.sock"
     parts = _split(given)
     if parts is not None and parts.scheme == "unix":
-        return _socket_url(parts)
-    if parts is not None and parts.scheme == _UNIX and unquote(parts.netloc).startswith("/"):
-        return given
-    _check(given, parts, forms)
-    if parts is not None and parts.query:
+        given = _socket_url(parts)
+        parts = urlsplit(given)
+    if parts is None or not (_is_host(parts) or _is_socket(parts)):
+        forms = "http://host:port, https://host or unix:/run/app.sock"
+        raise InvalidInput(f"is {_shown(given)!r}, not of the form {forms}")
+    _check(given, parts)
+    if parts.query:
         raise InvalidInput("has a query, and requests have their own")
     return given
 
 
-def _check(given: str, parts: SplitResult | None, forms: str) -> None:
+def _is_host(parts: SplitResult) -> bool:
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)
+
+
+def _is_socket(parts: SplitResult) -> bool:
+    path = unquote(parts.netloc)
+    return parts.scheme == _UNIX and path.startswith("/") and "\0" not in path
+
+
+def _check(given: str, parts: SplitResult) -> None:
     """No credentials: messages show the URL."""
-    if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise InvalidInput(f"is {_shown(given)!r}, not of the form {forms}")
     if parts.username is not None:
         raise InvalidInput("has a user or a password in it, and would be shown; take them out")
     if parts.fragment:
         raise InvalidInput(f"is {given!r}, and what follows '#' never reaches a server")
+    if not (parts.path + parts.query).isascii():
+        raise InvalidInput("has characters that no URL has; write them as %C3%A9")
 
 
 def _split(given: str) -> SplitResult | None:
@@ -52,7 +67,7 @@ def _split(given: str) -> SplitResult | None:
         return None
     try:
         parts = urlsplit(given)
-        _ = parts.port
+        _ = parts.port, (parts.hostname or "").encode("idna")
     except ValueError:
         return None
     return parts

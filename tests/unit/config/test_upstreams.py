@@ -4,11 +4,14 @@ that nobody else answers."""
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from oncekey.api.table import ENDPOINTS
 from oncekey.config import UpstreamSettings, load
+from oncekey.config.addresses import upstream_url
 from oncekey.config.paths import whose_path
-from oncekey.core.errors import ConfigurationError
+from oncekey.core.errors import ConfigurationError, InvalidInput
 from oncekey.edge.app import DOCUMENT
 from oncekey.edge.gate import DECIDE
 from oncekey.edge.hooks import WEBHOOKS
@@ -84,6 +87,10 @@ def test_what_may_be_asked_is_what_an_upstream_understands(url: str, asked: str)
         ("unix:/run/", "needs the whole path of a socket: unix:/run/app.sock"),
         ("unix:/run/app.sock?a=1", "has a query or a fragment, which no socket has"),
         ("http+unix://run", "is 'http+unix://run', not of the form"),
+        ("http+unix://%2Frun%00", "is 'http+unix://%2Frun%00', not of the form"),
+        ("unix:/run%00", "is 'http+unix://%2Frun%00', not of the form"),
+        ("http://host/é", "has characters that no URL has; write them as %C3%A9"),
+        (f"http://é{'a' * 70}", f"is 'http://é{'a' * 70}', not of the form"),
         ("", "must not be empty"),
     ],
 )
@@ -93,6 +100,21 @@ def test_a_url_that_cannot_be_asked_is_told_and_no_password_shown(
     (told,) = mistakes(tmp_path, f'[upstreams.orders]\nurl = "{url}"\n')
     assert told.startswith(f"2: upstreams.orders.url {mistake}")
     assert "hunter2" not in told
+
+
+@given(
+    st.one_of(
+        st.text(),
+        st.from_regex(r"(https?|unix|http\+unix):/{0,3}[^\s]{0,20}", fullmatch=True),
+        st.from_regex(r"https?://[a-zé0-9.:@\[\]%-]{1,12}[/?#][^\s]{0,8}", fullmatch=True),
+    )
+)
+def test_whatever_is_accepted_can_be_asked(url: str) -> None:
+    try:
+        accepted = upstream_url(url)
+    except InvalidInput:
+        return
+    assert address_of(accepted)
 
 
 @pytest.mark.parametrize(
