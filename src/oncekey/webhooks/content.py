@@ -9,9 +9,12 @@ import msgspec
 
 from oncekey.core.errors import InvalidInput
 from oncekey.webhooks.delivery import Event, Item
-from oncekey.webhooks.signing import form_of
+from oncekey.webhooks.signing import form_of, looks_like_json
 
 _FORM = b"application/x-www-form-urlencoded"
+
+# What is not UTF-8 is no error of msgspec's own.
+_UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
@@ -32,8 +35,8 @@ def content_of(event: Event, item: Item) -> Content:
     try:
         # Before the content type, which is hardly ever signed.
         return Content(_decode(body), body)
-    except (msgspec.DecodeError, RecursionError) as error:
-        fields = form_of(body) if _is_form(event) else None
+    except _UNREADABLE as error:
+        fields = form_of(body) if _is_form(event) and not looks_like_json(body) else None
         if not fields:
             raise InvalidInput(f"the body is neither JSON nor a form: {error}") from None
     value = {name: found[0] if len(found) == 1 else [*found] for name, found in fields.items()}
