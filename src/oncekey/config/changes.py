@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from oncekey.config.settings import Settings
 
-# The ledger is open, the socket taken, the processes are there, and schedules are declared.
+# The ledger is open, the socket taken, the processes are there, and schedules are declared. So is
+# what was made for trying things out.
 _AT_START = ("store", "server", "app", "schedules")
 
 
@@ -24,7 +25,10 @@ def change_of(old: Settings, new: Settings) -> Change:
     waiting = [each for name in _AT_START for each in _differing(name, old, new)]
     if auth != new.auth:
         waiting.append("auth.api_keys.demo")
-    return Change(replace(new, auth=auth, **kept), tuple(waiting))
+    webhooks = replace(new.webhooks, demo=old.webhooks.demo)
+    if webhooks != new.webhooks:
+        waiting.append("webhooks.demo")
+    return Change(replace(new, auth=auth, webhooks=webhooks, **kept), tuple(waiting))
 
 
 def _differing(name: str, old: Any, new: Any) -> list[str]:

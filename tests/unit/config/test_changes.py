@@ -41,12 +41,13 @@ def test_the_rest_stays_and_is_named() -> None:
         app__target="a:b",
         schedules=SCHEDULES,
         auth__api_keys__demo=True,
+        webhooks__demo={},
         routes=ROUTES,
     )
     changed, waiting = change_of(old, new)
     assert (changed.store, changed.server, changed.app) == (old.store, old.server, old.app)
     assert (changed.schedules, changed.auth) == (old.schedules, old.auth)
-    assert changed.routes == new.routes
+    assert (changed.webhooks, changed.routes) == (old.webhooks, new.routes)
     assert waiting == (
         "store.lease",
         "server.port",
@@ -54,4 +55,5 @@ def test_the_rest_stays_and_is_named() -> None:
         "app.target",
         "schedules",
         "auth.api_keys.demo",
+        "webhooks.demo",
     )

@@ -121,6 +121,8 @@ CASES: list[tuple[str, str, Any, dict[str, str]]] = [
     ("webhooks.vault.role_id_env", "R", "R", {**VAULT, "webhooks.vault.secret_id_env": "S"}),
     ("webhooks.vault.secret_id_env", "S", "S", {**VAULT, "webhooks.vault.role_id_env": "R"}),
     ("webhooks.vault.field", "key", "key", VAULT),
+    ("webhooks.demo.provider", "github", "github", {}),
+    ("webhooks.demo.then", "workflow:pay", "workflow:pay", {}),
     ("providers.0.name", "other", "other", PROVIDER),
     ("providers.0.identifier.header", "X-Other", "X-Other", PROVIDER),
     ("providers.0.signature.header", "X-Other", "X-Other", PROVIDER),
