@@ -13,7 +13,6 @@ import pytest
 
 from tests.fixtures.edge_site import EdgeSite, MakeSite, token
 
-
 KEYED = b"POST /api/v1/orders HTTP/1.1\r\nHost: edge\r\nIdempotency-Key: k\r\n%b"
 
 

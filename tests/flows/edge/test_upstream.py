@@ -233,6 +233,16 @@ async def test_the_upstreams_own_limit_is_kept_when_it_is_shorter() -> None:
         await closed.wait()
 
 
+@pytest.mark.parametrize("idle, lines", [(0, b""), (600, b"Keep-Alive: timeout=0\r\n")])
+async def test_a_connection_that_may_not_rest_is_closed_at_once(idle: int, lines: bytes) -> None:
+    raw = OK.replace(b"Content", lines + b"Content")
+    async with puppet(says(raw)) as behind, reaching(behind.url, idle=idle) as upstream:
+        for _ in range(3):
+            await post(upstream)
+            assert upstream.load.idle == 0
+    assert len(behind.lines) == 3
+
+
 async def test_a_connection_that_was_closed_meanwhile_is_not_used_and_nobody_notices() -> None:
     async def once(line: Line) -> None:
         await line.request()
