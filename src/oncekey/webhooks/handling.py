@@ -156,7 +156,9 @@ class Handling:
             case Done(shape):
                 return await self._keep(held, replies.done(shape), str(shape["status"]))
             case Failed(code, detail):
-                return await self._keep(held, replies.failed(ending), f"{code}: {detail}")
+                kept = await self._keep(held, replies.failed(ending), f"{code}: {detail}")
+                # Also where the provider hears that all is well.
+                return kept._replace(verdict="failed") if kept.verdict == "accepted" else kept
             case Answered(outcome, final):
                 status = f"the service behind answered {outcome.status}"
                 if final:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from oncekey import App, Context, Ledger
+from oncekey.core.events import Tally
 from oncekey.core.execution import PromiseState
 from oncekey.durable.address import ByKey
 from oncekey.durable.app import Handle
@@ -76,6 +77,9 @@ async def test_every_redelivery_gets_the_first_answer(ledger: Ledger) -> None:
             assert header(again, b"x-operation-id") == header(first, b"x-operation-id")
         assert await order.result(timeout=60) == 500
         assert await stripe.verdicts(6) == ["accepted"] + ["replayed"] * 5
+        assert isinstance(ledger.observe, Tally)
+        counts = ledger.observe.counts
+        assert (counts["webhook-accepted"], counts["webhook-replayed"]) == (1, 5)
 
 
 async def test_of_twenty_at_once_one_resolves(ledger: Ledger) -> None:
@@ -103,6 +107,7 @@ async def test_what_comes_too_late_is_heard_and_ignored(ledger: Ledger) -> None:
         assert (response.status, told(response)["reason"]) == (200, "promise-over")
         again = await stripe.deliver(event(payment="pi_8"))
         assert (again.status, again.body) == (200, response.body)
+        assert await stripe.verdicts(2) == ["failed", "replayed"]
 
 
 async def test_another_event_for_the_same_promise_changes_nothing(ledger: Ledger) -> None:
