@@ -97,9 +97,13 @@ class Proxy:
     ) -> Answer:
         verdict = admitted.verdict
         if isinstance(verdict, Pass):
-            return await self._pass(asked, admitted, body)
+            return await self._pass(asked, admitted, None, body)
+        if isinstance(body, bytes):
+            known = self.replay(asked, admitted, body)
+            if known is not None:
+                return Answer(*known)
         assert isinstance(body, bytes | Body)
-        return await self._protect(asked, admitted, verdict, body)
+        return await self.protect(asked, admitted, verdict, body)
 
     def replay(self, asked: Asked, admitted: Admitted, body: bytes) -> Response | None:
         """The answer to a request that was answered before, to the byte, without waiting."""
@@ -114,10 +118,14 @@ class Proxy:
         return None
 
     async def _pass(
-        self, asked: Asked, admitted: Admitted, body: Whole | AsyncIterable[bytes]
+        self,
+        asked: Asked,
+        admitted: Admitted,
+        key: str | None,
+        body: Whole | AsyncIterable[bytes],
     ) -> Answer:
         try:
-            return await self._asked_behind(asked, admitted, None, body, Listening(as_it_comes))
+            return await self._asked_behind(asked, admitted, key, body, Listening(as_it_comes))
         except (UpstreamError, InvalidInput) as error:
             return Answer(*problem_of(error))
 
@@ -125,13 +133,10 @@ class Proxy:
         """Forward without waiting; whoever listens is told of the answer."""
         self._ask(asked, admitted, None, body, listening)
 
-    async def _protect(
+    async def protect(
         self, asked: Asked, admitted: Admitted, verdict: Protect, body: Whole
     ) -> Answer:
-        if isinstance(body, bytes):
-            known = self.replay(asked, admitted, body)
-            if known is not None:
-                return Answer(*known)
+        """Run it once for its key; for a request that `replay` has no answer to."""
         route, rule = admitted.route, admitted.route.rule
         lines = admitted.lines
         request = Request(asked.method, asked.raw_path, asked.query, lines.content_type, body)
@@ -142,7 +147,7 @@ class Proxy:
         except (StoreError, LedgerClosed) as error:
             if rule.fail_open and isinstance(error, StoreError):
                 self._ledger.observe("unprotected", scope.endpoint)
-                return await self._pass(asked, admitted, body)
+                return await self._pass(asked, admitted, verdict.key, body)
             return Answer(*problem_of(error))
         if isinstance(decision, Proceed):
             return await self._run(asked, admitted, verdict, body, decision.claim)
