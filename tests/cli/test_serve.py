@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -51,6 +52,39 @@ def test_an_app_without_configuration(serve: Serve, shop: Path) -> None:
     assert (shop / "runs").read_text() == "x"
     assert served.curls == []
     assert served.stop() == (0, "")
+
+
+EDGE = """
+[upstreams.orders]
+url = "http://127.0.0.1:1"
+
+[[routes]]
+path = "/reports"
+methods = ["POST"]
+upstream = "orders"
+policy = "HANDLER_INTERNAL_C"
+
+[[routes]]
+path = "/orders"
+methods = ["POST"]
+upstream = "orders"
+policy = "REQUIRED_A"
+"""
+
+
+def test_an_edge_tells_what_its_callers_need(serve: Serve, tmp_path: Path) -> None:
+    (tmp_path / "oncekey.toml").write_text(EDGE)
+    served = serve()
+    assert "Callers need a key: oncekey apikeys create" in served.banner
+    assert served.curls == []
+
+    tried = serve(ONCEKEY_AUTH__API_KEYS__DEMO="true")
+    (key,) = re.findall(r"good for 24 hours: (ok_\S+)", tried.banner)
+    assert [words[2] for words in tried.curls] == [f"{tried.url}/orders"] * 3
+    assert all(f"Authorization: Bearer {key}" in words for words in tried.curls)
+
+    token = {"ONCEKEY_AUTH__JWT__SECRET": "a secret of more than thirty-two bytes"}
+    assert "apikeys create" not in serve(**token).banner
 
 
 def test_several_workers_share_one_file(serve: Serve, shop: Path, oncekey: Run) -> None:

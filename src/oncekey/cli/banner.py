@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from functools import partial
 from typing import NamedTuple
 
 from oncekey.compose.address import without_secrets
@@ -45,12 +46,16 @@ class Banner(NamedTuple):
         return "\n".join([*lines, "", "Ctrl-C stops it."])
 
     def _callers(self) -> list[str]:
-        if not self.has_api:
-            return []
-        lines = [f"API: {self.url}/api, described by {self.url}/openapi.json"]
-        if self.secret is None:
-            return [*lines, "Its callers need a key: oncekey apikeys create"]
-        return [*lines, f"API key of the tenant default, good for 24 hours: {self.secret}"]
+        lines = []
+        if self.has_api:
+            lines.append(f"API: {self.url}/api, described by {self.url}/openapi.json")
+        if self.secret is not None:
+            lines.append(f"API key of the tenant default, good for 24 hours: {self.secret}")
+        elif self.has_api:
+            lines.append("Its callers need a key: oncekey apikeys create")
+        elif _needs_keys(self.settings):
+            lines.append("Callers need a key: oncekey apikeys create")
+        return lines
 
     def _webhooks(self) -> list[str]:
         made = self.webhook
@@ -61,14 +66,15 @@ class Banner(NamedTuple):
         ]
 
     def _tries(self) -> list[str]:
-        route = _route_to_try(self.settings)
+        route = _route_to_try(self.settings, self.secret)
         if route is None:
             return []
         body = route.example or "{}"
+        curl = partial(_curl, self.url, route, self.secret if _is_known_by_key(route) else None)
         return [
-            f"{_curl(self.url, route, body)}    # runs",
-            f"{_curl(self.url, route, body)}    # same key: the stored answer",
-            f"{_curl(self.url, route, _other(body))}    # other body: 422",
+            f"{curl(body)}    # runs",
+            f"{curl(body)}    # same key: the stored answer",
+            f"{curl(_other(body))}    # other body: 422",
         ]
 
     def _examples(self) -> list[str]:
@@ -91,23 +97,41 @@ def _shown(upstream: str) -> str:
     return f"the upstream {upstream}"
 
 
-def _route_to_try(settings: Settings) -> RouteSettings | None:
+def _needs_keys(settings: Settings) -> bool:
+    """Whether there is no other way for callers of the edge to say who they are."""
+    others = settings.auth.jwt is not None or settings.auth.gateway.trusted
+    return not others and any(_is_known_by_key(each) for each in settings.routes)
+
+
+def _is_known_by_key(route: RouteSettings) -> bool:
+    """Whether its callers say who they are. Deliveries are signed instead."""
+    return (
+        route.upstream is not None and route.identity != "optional" and route.policy != "REQUIRED_B"
+    )
+
+
+def _route_to_try(settings: Settings, secret: str | None) -> RouteSettings | None:
     """The first route with an example, else the first that can be tried without one."""
     fit = [
         each
         for each in settings.routes
         if "{" not in each.path
-        and (each.upstream is None or each.identity == "optional")
+        and (secret is not None or not _is_known_by_key(each))
         and (each.methods is None or "POST" in each.methods)
-        and each.policy != "PROHIBITED"
+        and each.policy not in {"PROHIBITED", "REQUIRED_B", "HANDLER_INTERNAL_C"}
+        and each.level != "platform"
     ]
     return next((each for each in fit if each.example), fit[0] if fit else None)
 
 
-def _curl(url: str, route: RouteSettings, body: str) -> str:
-    content = "Content-Type: application/json"
-    words = ["curl", "-i", f"{url}{route.path}", "-H", _KEY, "-H", content, "-d", body]
-    return shlex.join(words)
+def _curl(url: str, route: RouteSettings, secret: str | None, body: str) -> str:
+    lines = [_KEY, "Content-Type: application/json"]
+    if secret is not None:
+        lines.insert(0, f"Authorization: Bearer {secret}")
+    words = ["curl", "-i", f"{url}{route.path}"]
+    for line in lines:
+        words += ["-H", line]
+    return shlex.join([*words, "-d", body])
 
 
 def _other(body: str) -> str:

@@ -24,7 +24,13 @@ from oncekey.edge.policy import EdgeRoute
 from oncekey.wire.answer import NOT_STORED, WINNER_WAIT, way_of
 from oncekey.wire.exchange import replay_of
 from oncekey.wire.headers import kept
-from oncekey.wire.problem import Response, problem, problem_of, ran_but_not_stored
+from oncekey.wire.problem import (
+    Response,
+    outcome_unknown_behind,
+    problem,
+    problem_of,
+    ran_but_not_stored,
+)
 
 _MISSED = (StoreError, LedgerClosed)
 # Streams whose client left, read to their end: a task that nothing refers to may be collected.
@@ -89,7 +95,7 @@ class Concluding:
         if self._route.uncertain != "refuse":
             claim.abandon()
             return self._problem(error.code)
-        told = problem("outcome-unknown", operation_id=claim.operation_id)
+        told = outcome_unknown_behind(claim.operation_id)
         outcome = Outcome(Kind.RESPONSE, told.status, _without_operation(told.headers), told.body)
         missed = await self._keep(outcome, final=True)
         return self._problem(error.code) if missed is None else Answer(*missed)

@@ -9,7 +9,7 @@ from oncekey.durable.shapes import Shape, json_of
 from oncekey.webhooks.acting import Failed, Postponed
 from oncekey.wire.exchange import replay_of
 from oncekey.wire.headers import replay_marks
-from oncekey.wire.problem import Response, outcome_unknown_to_provider, problem, problem_of
+from oncekey.wire.problem import Response, outcome_unknown_behind, problem, problem_of
 from oncekey.wire.replies import ok, to_provider
 
 # Being too late is no fault of the provider's, and nothing that trying again could change. Its
@@ -33,7 +33,7 @@ def failed(ending: Failed) -> Outcome:
 
 
 def unknown() -> Outcome:
-    return outcome_of(outcome_unknown_to_provider())
+    return outcome_of(outcome_unknown_behind(to_provider=True))
 
 
 def first(outcome: Outcome, operation_id: str, *, final: bool = True) -> Response:

@@ -119,6 +119,10 @@ _RETRY_AFTER = {
     "delivery-in-flight": b"5",
     "delivery-postponed": b"5",
 }
+_NO_ANSWER = (
+    "The service behind was asked, and its answer did not come. It will not be asked again by "
+    "itself; find out there whether it took effect, or ask an operator to purge the key."
+)
 _CHALLENGE = (b"www-authenticate", b'Bearer realm="oncekey"')
 
 
@@ -215,6 +219,14 @@ def forbidden(answer: Response) -> Response:
 def outcome_unknown_to_provider(operation_id: str | None = None) -> Response:
     """A conflict would make some providers drop the delivery."""
     return problem("outcome-unknown", operation_id=operation_id, status=500)
+
+
+def outcome_unknown_behind(
+    operation_id: str | None = None, *, to_provider: bool = False
+) -> Response:
+    """No process died here: the service behind was asked, and broke off."""
+    status = 500 if to_provider else 0
+    return problem("outcome-unknown", _NO_ANSWER, operation_id=operation_id, status=status)
 
 
 def ran_but_not_stored(operation_id: str) -> Response:

@@ -100,6 +100,7 @@ async def test_what_broke_off_is_not_asked_again_until_somebody_has_looked(ledge
             assert (again.status, told(again)["type"].rpartition("/")[2]) == (
                 500, "outcome-unknown",
             )  # fmt: skip
+            assert told(again)["detail"].startswith("The service behind was asked")
         assert len(behind.asked) == 1
         assert await stripe.purge("evt_1")
         assert (await stripe.deliver(EVENT)).status == 200

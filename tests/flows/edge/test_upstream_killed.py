@@ -50,6 +50,7 @@ def test_once_it_was_asked_it_is_never_asked_again(site: EdgeSite, when: str, ef
         again = site.post(key="k", die=when)
         assert (again.status_code, code_of(again)) == (409, "outcome-unknown")
         assert again.headers["x-operation-id"] == number
+        assert again.json()["detail"].startswith("The service behind was asked")
     client = site.client()
     for path in (f"{BY_KEY}/k", f"{BY_KEY}/k/output", f"/api/v1/operations/{number}"):
         assert code_of(client.get(path)) == "outcome-unknown"
