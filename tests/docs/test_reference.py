@@ -168,10 +168,3 @@ def test_every_problem_has_a_page(code: str) -> None:
 
 def test_no_page_is_left_of_a_problem_that_is_gone() -> None:
     assert {each.stem for each in (DOCS / "problems").iterdir()} == set(codes())
-
-
-def test_the_page_on_testing_runs() -> None:
-    (code,) = re.findall(
-        r"```python\n(.*?)```", (DOCS / "how-to" / "testing.md").read_text(), re.DOTALL
-    )
-    exec(compile(code, "testing.md", "exec"), {})
