@@ -219,6 +219,14 @@ async def test_a_connection_that_rests_too_long_is_closed() -> None:
     assert len(behind.lines) == 2
 
 
+async def test_a_connection_that_rested_too_long_is_not_used_though_it_is_open_still() -> None:
+    async with puppet(says(OK)) as behind, reaching(behind.url, idle=600) as upstream:
+        await post(upstream)
+        upstream._idle[-1].rested -= 601
+        await post(upstream)
+    assert [len(line.requests) for line in behind.lines] == [1, 1]
+
+
 async def test_the_upstreams_own_limit_is_kept_when_it_is_shorter() -> None:
     closed = asyncio.Event()
 

@@ -310,6 +310,20 @@ async def test_a_connection_that_does_not_come_leaves_no_doubt(full_listener: in
         assert "no connection within 0.2 s" in str(ends[0])
 
 
+async def test_everyone_who_asks_has_an_attempt_that_began_after_it(full_listener: int) -> None:
+    async with reaching(f"http://127.0.0.1:{full_listener}", connect_timeout=0.5) as upstream:
+        first, second = Heard(), Heard()
+        upstream.ask(b"POST", b"/", [], b"", first)
+        asked = time.monotonic()
+        await until(lambda: time.monotonic() > asked + 0.2)
+        upstream.ask(b"POST", b"/", [], b"", second)
+        await first.end()
+        assert not second.told
+        await second.end()
+        assert certain(first.error)
+        assert certain(second.error)
+
+
 async def test_an_upstream_that_hangs_up_at_once_is_asked_once_per_connection() -> None:
     async def rude(line: Line) -> None:
         line.reset()

@@ -28,18 +28,21 @@ BAD_URLS += [
 BAD_URLS += ["http://a..b.ä", "http+unix://", "http+unix://:80"]
 
 
+WRITER = RequestWriter(address_of("http://shop:9000/base/"))
+
+
 def written(
     method: bytes = b"POST", target: bytes = b"/orders", *headers: tuple[bytes, bytes]
 ) -> bytes:
-    return RequestWriter(address_of("http://shop:9000/base/")).head(method, target, headers)
+    return WRITER.request(method, target, headers, 0)
 
 
 def test_a_request_has_its_host_and_the_base_path_before_its_target() -> None:
-    head = written(b"POST", b"/orders?a=b", (b"accept", b"*/*"), (b"x-a", b"b"))
+    head = written(b"GET", b"/orders?a=b", (b"accept", b"*/*"), (b"x-a", b"b"))
     assert head == (
-        b"POST /base/orders?a=b HTTP/1.1\r\nhost: shop:9000\r\naccept: */*\r\nx-a: b\r\n"
+        b"GET /base/orders?a=b HTTP/1.1\r\nhost: shop:9000\r\naccept: */*\r\nx-a: b\r\n\r\n"
     )
-    assert written(b"GET", b"/") == b"GET /base/ HTTP/1.1\r\nhost: shop:9000\r\n"
+    assert written(b"GET", b"/") == b"GET /base/ HTTP/1.1\r\nhost: shop:9000\r\n\r\n"
 
 
 @pytest.mark.parametrize(
@@ -84,24 +87,24 @@ def test_no_value_ends_its_line(value: bytes) -> None:
         assert bad
     else:
         assert not bad
-        assert head.endswith(b"a: b\r\nc: " + value + b"\r\nd: e\r\n")
-        assert head.count(b"\n") == 5
+        assert head.endswith(b"a: b\r\nc: " + value + b"\r\nd: e\r\n\r\n")
+        assert head.count(b"\n") == 6
 
 
 def test_names_are_remembered_up_to_a_bound_and_checked_beyond() -> None:
     writer = RequestWriter(address_of("http://shop"))
     for number in range(3000):
-        writer.head(b"GET", b"/", [(b"x-%d" % number, b"")])
-        writer.head(b"M%d" % number, b"/", [])
+        writer.request(b"GET", b"/", [(b"x-%d" % number, b"")], number)
+        writer.request(b"M%d" % number, b"/", [], number)
     with pytest.raises(InvalidInput):
-        writer.head(b"GET", b"/", [(b"x y", b"")])
+        writer.request(b"GET", b"/", [(b"x y", b"")], 0)
 
 
 @pytest.mark.parametrize(
     "method, length, lines",
     [
-        (b"POST", 3, b"content-length: 3\r\n\r\n"),
         (b"POST", 0, b"content-length: 0\r\n\r\n"),
+        (b"POST", 3, b"content-length: 3\r\n\r\n"),
         (b"GET", 0, b"\r\n"),
         (b"DELETE", 2, b"content-length: 2\r\n\r\n"),
         (b"POST", None, b"transfer-encoding: chunked\r\n\r\n"),
@@ -109,6 +112,15 @@ def test_names_are_remembered_up_to_a_bound_and_checked_beyond() -> None:
 )
 def test_the_framing_of_a_request(method: bytes, length: int | None, lines: bytes) -> None:
     assert framing_of(method, length) == lines
+    for headers in [[], [(b"a", b"b")]]:
+        for _ in range(2):
+            head = WRITER.request(method, b"/", headers, length, b"body")
+            assert head.endswith(b"\r\n" + lines + b"body")
+
+
+def test_a_length_is_not_negative() -> None:
+    with pytest.raises(InvalidInput):
+        WRITER.request(b"POST", b"/", [], -1)
 
 
 def test_only_what_is_meant_for_the_upstream_is_passed_on() -> None:

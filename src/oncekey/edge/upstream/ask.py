@@ -7,6 +7,8 @@ from collections.abc import AsyncIterable, Iterable
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from oncekey.core.errors import UpstreamError
 from oncekey.core.model import Headers
 
@@ -29,26 +31,23 @@ class Listener(Protocol):
     def failed(self, error: UpstreamError) -> None: ...
 
 
-class Ask:
+class Ask(msgspec.Struct, eq=False):
     """A handle on a request. After the end of the answer it does nothing."""
 
-    # Values of the class where nearly every ask has the same: it is made on every request.
+    listener: Listener
+    payload: bytes
+    """What is written when there is a connection."""
+    method: bytes
+    timeout: float
+    since: float
+    deadline: float
     connection: Connection | None = None
     pouring: Pouring | None = None
     """Who writes a body that comes in pieces."""
-    large = b""
+    large: bytes = b""
     """A body that is too large to be copied behind its head."""
-    began = False
-    over = False
-
-    def __init__(self, listener: Listener, timeout: float, payload: bytes, bodiless: bool) -> None:
-        self.listener = listener
-        self.timeout = timeout
-        self.payload = payload
-        """What is written when there is a connection."""
-        self.bodiless = bodiless
-        """Whether it is a HEAD, so that its answer has no body."""
-        self.restart()
+    began: bool = False
+    over: bool = False
 
     def restart(self) -> None:
         """Its time begins now."""

@@ -33,11 +33,12 @@ class Connection(asyncio.Protocol):
         "_reading",
         "_transport",
         "_unsent",
-        "_write",
         "ask",
         "closed",
+        "closing",
         "limit",
         "rested",
+        "write",
     )
 
     def __init__(self, pool: Upstream, idle: float) -> None:
@@ -65,18 +66,18 @@ class Connection(asyncio.Protocol):
             self._transport.writelines((ask.payload, ask.large))
             ask.large = b""
         else:
-            self._write(ask.payload)
+            self.write(ask.payload)
         if ask.pouring is not None:
             ask.pouring.placed(self)
 
     @property
     def open(self) -> bool:
-        return not (self.closed or self._transport.is_closing())
+        return not (self.closed or self.closing())
 
     def fresh(self, now: float) -> bool:
         """Whether it can be used after its rest, as far as can be known without writing."""
         rest = now - self.rested
-        if rest > self.limit or self._transport.is_closing():
+        if rest > self.limit or self.closing():
             return False
         return rest < RESTED or not self._has_news()
 
@@ -117,9 +118,6 @@ class Connection(asyncio.Protocol):
 
     # What a body in pieces needs.
 
-    def write(self, piece: bytes) -> None:
-        self._write(piece)
-
     async def drained(self) -> None:
         """When the upstream has taken enough to be sent more."""
         if self._clogged:
@@ -130,7 +128,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._write = self._transport.write
+        self.write = self._transport.write
+        self.closing = self._transport.is_closing
         self._unsent = self._transport.get_write_buffer_size
 
     def pause_writing(self) -> None:
@@ -151,7 +150,7 @@ class Connection(asyncio.Protocol):
             # Nearly every answer: its head was seen before, and all of it is here.
             end = data.find(END) + 4
             head = self._known.get(data[:end])
-            if head is not None and head.length == len(data) - end and not ask.bodiless:
+            if head is not None and head[2] == len(data) - end and ask.method != b"HEAD":
                 self._tell_whole(ask, head, data[end:])
                 return
         self._read(ask, data)
@@ -176,7 +175,7 @@ class Connection(asyncio.Protocol):
         reading = self._reading
         if reading is None:
             pool = self._pool
-            reading = Reading(pool.heads, pool.max_head, bodiless=ask.bodiless)
+            reading = Reading(pool.heads, pool.max_head, bodiless=ask.method == b"HEAD")
             self._reading = reading
         try:
             body = reading.feed(data)
@@ -211,9 +210,16 @@ class Connection(asyncio.Protocol):
     # Telling. The connection is free before the listener hears of the end, whatever it then does.
 
     def _tell_whole(self, ask: Ask, head: Head, body: bytes) -> None:
-        self._release(ask, head)
+        status, headers, _, keeps, patience = head
+        if keeps and patience is None and self._reading is None and not self._unsent():
+            # As `_release` does; this is on the way of every answer.
+            self.ask = ask.connection = None
+            ask.over = True
+            self._pool.rest(self)
+        else:
+            self._release(ask, head)
         try:
-            ask.listener.whole(head.status, head.headers, body)
+            ask.listener.whole(status, headers, body)
         except Exception as mistake:  # noqa: BLE001 - a listener's mistake is the listener's alone
             tell_mistake(mistake)
 
@@ -242,7 +248,10 @@ class Connection(asyncio.Protocol):
     # Ends.
 
     def _release(self, ask: Ask, head: Head) -> None:
-        self._end()
+        self.ask = ask.connection = None
+        if self._reading is not None:
+            self._reading = None
+            self._gathered = []
         ask.over = True
         if self._unsent() or (ask.pouring is not None and ask.pouring.unsent):
             # Closing would send the rest first, and wait for an upstream that does not want it.
@@ -256,11 +265,9 @@ class Connection(asyncio.Protocol):
         self._pool.rest(self)
 
     def _end(self) -> Ask | None:
+        """Whatever becomes of the ask: it is not this connection's any more, which is closed."""
         ask = self.ask
-        self.ask = None
-        if self._reading is not None:
-            self._reading = None
-            self._gathered = []
+        self.ask = self._reading = None
         if ask is not None:
             ask.connection = None
         return ask

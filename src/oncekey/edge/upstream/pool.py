@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import NamedTuple
 
-from oncekey.core.errors import InvalidInput, UpstreamUncertain, UpstreamUnreachable
+from oncekey.core.errors import UpstreamUncertain, UpstreamUnreachable
 from oncekey.edge.upstream.address import address_of
 from oncekey.edge.upstream.answer import Answer, Gathering
 from oncekey.edge.upstream.ask import Ask, Body, Listener
-from oncekey.edge.upstream.connection import Connection
+from oncekey.edge.upstream.connection import RESTED, Connection
 from oncekey.edge.upstream.framing import Heads
 from oncekey.edge.upstream.pouring import Pieces, Pouring
-from oncekey.edge.upstream.request import RequestWriter, framing_of
+from oncekey.edge.upstream.request import RequestWriter
 
 SWEEP = 0.1
 # Beyond it, a body is not copied to stand right behind its head.
@@ -56,7 +56,6 @@ class Upstream:
         self._max_connections = max_connections
         self._max_waiting = max_waiting
         self._idle_limit = idle
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._idle: list[Connection] = []
         self._live: set[Connection] = set()
@@ -83,23 +82,29 @@ class Upstream:
         length: int | None = None,
     ) -> Ask:
         """`length`: of a body that comes in pieces, when it is known. Raises InvalidInput."""
-        if self._loop is None:
-            self._loop = asyncio.get_running_loop()
-        if isinstance(body, bytes):
-            length = len(body)
-        elif length is not None and length < 0:
-            raise InvalidInput("the length of a body is not negative")
-        head = self._writer.head(method, target, headers) + framing_of(method, length)
         if timeout is None:
             timeout = self._timeout
-        ask = Ask(listener, timeout, head, method == b"HEAD")
+        now = monotonic()
         if not isinstance(body, bytes):
+            payload = self._writer.request(method, target, headers, length)
+            ask = Ask(listener, payload, method, timeout, now, now + timeout)
             self._pour(ask, body, length)
             return ask
-        if len(body) <= _JOINED:
-            ask.payload += body
-        else:
+        size = len(body)
+        near = body if size <= _JOINED else b""
+        payload = self._writer.request(method, target, headers, size, near)
+        ask = Ask(listener, payload, method, timeout, now, now + timeout)
+        if size > _JOINED:
             ask.large = body
+        elif self._idle:
+            # Nearly every ask: a connection was used a moment ago. Otherwise see `_place`.
+            connection = self._idle[-1]
+            if now - connection.rested < RESTED and not connection.closing():
+                del self._idle[-1]
+                connection.ask = ask
+                ask.connection = connection
+                connection.write(payload)
+                return ask
         self._place(ask)
         return ask
 
@@ -151,17 +156,19 @@ class Upstream:
 
     def rest(self, connection: Connection) -> None:
         """It is free: for whoever waits longest, or until it is wanted."""
+        if not (self._waiting or self._closed) and connection.limit > 0:
+            connection.rested = monotonic()
+            self._idle.append(connection)
+            return
         while self._waiting:
             ask = self._waiting.popleft()
             if not ask.over:
                 connection.carry(ask)
                 return
-        if self._closed:
+        if self._closed or connection.limit <= 0:
             connection.close()
-            self._note_drained()
-            return
-        connection.rested = monotonic()
-        self._idle.append(connection)
+        else:
+            self.rest(connection)
 
     def leave(self, connection: Connection) -> None:
         """It is of no more use."""
@@ -212,11 +219,10 @@ class Upstream:
 
     def _reach(self) -> None:
         """Open connections for those who wait, as far as there may be more."""
-        assert self._loop is not None
         while len(self._connecting) < len(self._waiting) and (
             len(self._live) + len(self._connecting) < self._max_connections
         ):
-            task = self._loop.create_task(self._connect())
+            task = asyncio.get_running_loop().create_task(self._connect())
             self._connecting.add(task)
             task.add_done_callback(self._connecting.discard)
         self._watch()
@@ -270,8 +276,8 @@ class Upstream:
     # Time.
 
     def _watch(self) -> None:
-        if self._timer is None and self._loop is not None:
-            self._timer = self._loop.call_later(SWEEP, self._tick)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(SWEEP, self._tick)
 
     def _tick(self) -> None:
         self._timer = None
@@ -284,9 +290,12 @@ class Upstream:
         now = monotonic()
         for connection in list(self._live):
             connection.expire(now)
-        late = [ask for ask in self._waiting if ask.deadline < now or ask.over]
+        late = [ask for ask in self._waiting if ask.over or now > ask.deadline]
+        if late:
+            self._waiting = deque(
+                [ask for ask in self._waiting if not (ask.over or now > ask.deadline)]
+            )
         for ask in late:
-            self._waiting.remove(ask)
             ask.fail(self._unreachable(f"no connection was free within {ask.timeout:g} s"))
         for ask in list(self._pouring):
             if ask.deadline < now and ask.pouring is not None and ask.pouring.waits:

@@ -19,7 +19,7 @@ _LINE = b": ".join
 # These have no body unless there is one; of all others an upstream wants to hear that it is empty.
 _BODILESS = frozenset({b"GET", b"HEAD", b"DELETE", b"OPTIONS", b"TRACE"})
 _WRITTEN_HERE = HOP_BY_HOP | {b"host", b"content-length", b"expect"}
-_MOST_NAMES = 1024
+_MOST_KNOWN = 1024
 
 
 def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
@@ -38,51 +38,70 @@ def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
 class RequestWriter:
     """Requests to one address."""
 
-    __slots__ = ("_base", "_known", "_starts", "_version")
+    __slots__ = ("_base", "_framings", "_known", "_starts", "_version")
 
     def __init__(self, address: Address) -> None:
         self._base = address.base
         self._version = b" HTTP/1.1\r\nhost: " + address.authority + b"\r\n"
         self._starts: dict[bytes, bytes] = {}
         self._known: set[bytes] = set()
+        self._framings: dict[int | None, bytes] = {}
 
-    def head(self, method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-        """Everything but the framing and the empty line."""
+    def request(
+        self,
+        method: bytes,
+        target: bytes,
+        headers: Sequence[tuple[bytes, bytes]],
+        length: int | None,
+        body: bytes = b"",
+    ) -> bytes:
+        """Its head, and `body` behind it. `length`: of all of the body, None when not known yet."""
         start = self._starts.get(method) or self._start(method)
         if not _TARGET(target):
             raise InvalidInput("the target of a request is a path of printable ASCII, from its /")
+        framing = self._framings.get(length) or self._framing(method, length)
         if not headers:
-            return start + target + self._version
+            return b"".join((start, target, self._version, framing, body))
         known = self._known
         for name, _ in headers:
             if name not in known:
                 self._check_name(name)
         lines = b"\r\n".join(map(_LINE, headers))
+        # Between the lines there are two each; any other would end a line early.
         if len(lines.translate(None, _CONTROLS)) != len(lines) - 2 * len(headers) + 2:
             raise InvalidInput("a header has a control character in its value: leave it out")
-        return b"".join((start, target, self._version, lines, b"\r\n"))
+        return b"".join((start, target, self._version, lines, b"\r\n", framing, body))
 
     def _start(self, method: bytes) -> bytes:
         if not _TOKEN(method) or method == b"CONNECT":
             raise InvalidInput("the method of a request is a word such as POST, and not CONNECT")
         start = method + b" " + self._base
-        if len(self._starts) < _MOST_NAMES:
+        if len(self._starts) < _MOST_KNOWN:
             self._starts[method] = start
         return start
+
+    def _framing(self, method: bytes, length: int | None) -> bytes:
+        framing = framing_of(method, length)
+        # How an empty body is told depends on the method.
+        if length and len(self._framings) < _MOST_KNOWN:
+            self._framings[length] = framing
+        return framing
 
     def _check_name(self, name: bytes) -> None:
         if not _TOKEN(name):
             raise InvalidInput("the name of a header has a character that no name may have")
         if name.lower() in _WRITTEN_HERE:
             raise InvalidInput(f"the header {name.decode()} is the connection's own: leave it out")
-        if len(self._known) < _MOST_NAMES:
+        if len(self._known) < _MOST_KNOWN:
             self._known.add(name)
 
 
 def framing_of(method: bytes, length: int | None) -> bytes:
-    """The lines that say where the body ends, and the empty line. `None`: nobody knows yet."""
+    """The lines that say where the body ends, and the empty line."""
     if length is None:
         return b"transfer-encoding: chunked\r\n\r\n"
+    if length < 0:
+        raise InvalidInput("the length of a body is not negative")
     if not length and method in _BODILESS:
         return b"\r\n"
     return b"content-length: %d\r\n\r\n" % length
