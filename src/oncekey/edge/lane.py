@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from oncekey.core.errors import InvalidInput, UpstreamError
 from oncekey.core.model import Headers, make
@@ -20,6 +20,7 @@ from oncekey.edge.gate import DECIDE, gate
 from oncekey.edge.policy import EdgeRoute
 from oncekey.edge.proxy import Admitted, Proxy
 from oncekey.edge.sending import Listening, as_it_comes
+from oncekey.edge.strict_http import NEVER, StrictHttp
 from oncekey.edge.target import path_of
 from oncekey.wire.problem import Response, problem, problem_of
 
@@ -27,12 +28,13 @@ from oncekey.wire.problem import Response, problem, problem_of
 LARGEST_BODY = 64 << 10
 _MOST_PATHS = 4096
 _DECIDE = DECIDE.encode()
-_TELLING = frozenset({b"content-length", b"expect", b"transfer-encoding", b"upgrade"})
+_TELLING = frozenset({b"content-length", b"expect", b"host", b"transfer-encoding", b"upgrade"})
+# Longer paths are not remembered: anybody can make them up.
+_LONGEST_PATH = 256
 _BODILESS = frozenset({204, 304})
 _CHUNKED = b"transfer-encoding: chunked\r\n"
 _INTERNAL_ERROR = problem("internal-error")
 _TOO_LATE = problem("request-timeout")
-NEVER = float("inf")
 
 
 class Taken(NamedTuple):
@@ -55,6 +57,7 @@ class _Cycle:
 
     __slots__ = ("disconnected", "keep_alive", "response_complete")
     message_event = _Event()
+    response_started = False
 
     def __init__(self, keep_alive: bool) -> None:
         self.keep_alive = keep_alive
@@ -92,7 +95,7 @@ class _Passing(Listening):
             self._protocol.write(problem_of(error), self._asked, self._cycle)
 
 
-class EdgeProtocol(HttpToolsProtocol):
+class EdgeProtocol(StrictHttp):
     """Serves an app that has an `edge_app`; any other as uvicorn would."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -102,6 +105,7 @@ class EdgeProtocol(HttpToolsProtocol):
         self._pieces: list[bytes] = []
         self._short = True
         self.due = NEVER
+        self.stuck = NEVER
         self._rests = False
 
     # -- the connection ------------------------------------------------------------------
@@ -117,8 +121,26 @@ class EdgeProtocol(HttpToolsProtocol):
             self._edge_app.watch.discard(self)
         super().connection_lost(exc)
 
+    def handle_websocket_upgrade(self) -> None:
+        """From here on the connection is somebody else's."""
+        if self._edge_app is not None:
+            self._edge_app.watch.discard(self)
+        super().handle_websocket_upgrade()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._edge_app is not None:
+            self.stuck = self.loop.time() + self._edge_app.edge.body_timeout
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.stuck = NEVER
+
     def end_late(self) -> None:
-        """A request did not come in time."""
+        """A request did not come in time, or its answer was not read."""
+        if self.stuck < self.loop.time():
+            self.transport.abort()
+            return
         self.due = NEVER
         if self._rests:
             self.transport.close()
@@ -127,6 +149,21 @@ class EdgeProtocol(HttpToolsProtocol):
         else:
             # One before it is still being answered.
             self.cycle.keep_alive = False
+
+    def refuse(self, answer: Response) -> None:
+        cycle: Any = self.cycle
+        if self.begun and not self._is_free:
+            # What was asked before is answered; then the connection ends.
+            cycle.keep_alive = False
+            self.flow.pause_reading()
+        elif (
+            self.begun
+            or cycle is None
+            or not (self._is_free or cycle.response_started or self.pipeline)
+        ):
+            self.write(answer, None, _Cycle(keep_alive=False))
+        else:
+            self.transport.close()
 
     @property
     def _is_free(self) -> bool:
@@ -141,6 +178,7 @@ class EdgeProtocol(HttpToolsProtocol):
     # -- what the parser tells -----------------------------------------------------------
 
     def on_message_begin(self) -> None:
+        self.begin_head()
         self.url = b""
         self.headers = []
         self.expect_100_continue = False
@@ -152,16 +190,30 @@ class EdgeProtocol(HttpToolsProtocol):
             self._short = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if not self.begun:
+            # A trailer, which says nothing of who asks for what.
+            return
         name = name.lower()
         self.headers.append((name, value))
         if name in _TELLING:
+            self.look_at(name, value)
+
+    def look_at(self, name: bytes, value: bytes) -> None:
+        if name == b"content-length":
+            if len(value) > 5 or int(value) > LARGEST_BODY:
+                self._short = False
+            return
+        super().look_at(name, value)
+        if name != b"host":
+            self._short = False
             if name == b"expect":
                 self.expect_100_continue = value.lower() == b"100-continue"
-            if name != b"content-length" or len(value) > 5 or int(value) > LARGEST_BODY:
-                self._short = False
 
     def on_headers_complete(self) -> None:
-        if self._short and self._is_free:
+        if not self.is_request():
+            return
+        # Where answers pile up unread, the long way waits until they are taken.
+        if self._short and self._is_free and not self.flow.write_paused:
             assert self._edge_app is not None
             taken = self._taken = self._take(self._edge_app.edge)
             if taken is not None:
@@ -183,7 +235,8 @@ class EdgeProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         taken = self._taken
         if taken is None:
-            super().on_message_complete()
+            if not self.is_plain:
+                super().on_message_complete()
             return
         self.due = NEVER
         pieces = self._pieces
@@ -222,7 +275,9 @@ class EdgeProtocol(HttpToolsProtocol):
                 return None
             if len(edge.paths) >= _MOST_PATHS:
                 edge.paths.clear()
-            found = edge.paths[method, raw_path] = (route, path)
+            found = (route, path)
+            if len(raw_path) <= _LONGEST_PATH:
+                edge.paths[method, raw_path] = found
         route, path = found
         return make(Taken, (edge, route, path, raw_path, query))
 
@@ -250,14 +305,16 @@ class EdgeProtocol(HttpToolsProtocol):
         admitted = proxy.admit_known(asked, route, known)
         if isinstance(admitted, Response):
             self.write(admitted, asked, cycle)
-        elif isinstance(admitted.verdict, Pass):
+            return
+        verdict = admitted.verdict
+        if isinstance(verdict, Pass):
             self._pass(proxy, asked, admitted, body, cycle)
+            return
+        response = proxy.replay(asked, admitted, body)
+        if response is None:
+            self.begin(proxy.protect(asked, admitted, verdict, body), asked, cycle)
         else:
-            response = proxy.replay(asked, admitted, body)
-            if response is None:
-                self.begin(proxy.forward(asked, admitted, body), asked, cycle)
-            else:
-                self.write(response, asked, cycle)
+            self.write(response, asked, cycle)
 
     def _pass(
         self, proxy: Proxy, asked: Asked, admitted: Admitted, body: bytes, cycle: Any

@@ -1,4 +1,5 @@
-"""Ends connections whose request does not come in time. One timer for all of them."""
+"""Ends connections whose request does not come in time, or whose answer is not taken. One timer for
+all of them."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ TICK = 0.5
 class Watched(Protocol):
     due: float
     """When what is awaited is late, by the loop's clock; infinite while nothing is."""
+    stuck: float
+    """The same of what waits to be written."""
 
     def end_late(self) -> None: ...
 
@@ -34,5 +37,5 @@ class Watch:
         self._timer = self._loop.call_later(TICK, self._tick) if self._watched else None
 
     def run_once(self, now: float) -> None:
-        for each in [each for each in self._watched if each.due < now]:
+        for each in [each for each in self._watched if each.due < now or each.stuck < now]:
             each.end_late()

@@ -55,7 +55,9 @@ _API: dict[str, tuple[int, str]] = {
 _EDGE: dict[str, tuple[int, str]] = {
     "identifier-missing": (400, "The delivery has no identifier"),
     "signature-invalid": (401, "The delivery is not signed as it must be"),
+    "request-malformed": (400, "The request is no HTTP that can be read in one way only"),
     "request-timeout": (408, "The request did not come in time"),
+    "request-head-too-large": (431, "The head of the request is too large"),
     "delivery-failed": (500, "What follows this delivery failed for good"),
     "upstream-unreachable": (502, "The service behind cannot be reached"),
     "upstream-uncertain": (502, "The service behind broke off"),
@@ -93,7 +95,11 @@ _DETAILS = {
     "gives it, and this one has none.",
     # The same for every reason: whoever forges one learns nothing from it.
     "signature-invalid": "The signature is missing, wrong or too old for this webhook.",
+    "request-malformed": "Nothing was run, and the connection is closed. Send HTTP/1.1 with one "
+    "Host, with one Content-Length or 'Transfer-Encoding: chunked', and CR LF at the end of lines.",
     "request-timeout": "Nothing was run. Send the whole request again, faster.",
+    "request-head-too-large": "Nothing was run, and the connection is closed. A head may have 128 "
+    "lines, and 64 KiB in all of them.",
     "upstream-unreachable": "Nothing was sent to it. Send the same request again in a moment.",
     "upstream-uncertain": "It may have taken effect. Do not use a new key: send the same request "
     "again, or ask for its answer by its key, to learn what became of it.",
