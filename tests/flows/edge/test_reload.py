@@ -214,7 +214,7 @@ def test_a_route_that_is_gone_is_gone(site: MakeSite, behind: Callable[[str], Be
 
 
 def test_a_provider_is_declared(
-    site: MakeSite, behind: Callable[[str], Behind], oncekey: Run
+    site: MakeSite, behind: Callable[[str], Behind], oncekey: Run, tmp_path: Path
 ) -> None:
     one = behind("one")
     edge = site(one)
@@ -225,14 +225,15 @@ def test_a_provider_is_declared(
         "policy = 'REQUIRED_B'\n"
     )
     edge.write(one, more=more)
+    key = {"ONCEKEY_WEBHOOKS__KEY_FILE": str(tmp_path / "webhooks.key")}
     words = ["--tenant", "acme", "--project", "shop", "--provider", "acme", "--json"]
-    made = oncekey("webhooks", "create", *words, "--then", "forward:/hooks")
+    made = oncekey("webhooks", "create", *words, "--then", "forward:/hooks", **key)
     assert made.returncode == 0, made.stderr
     name = httpx.Response(200, text=made.stdout).json()["id"]
-    before = oncekey("webhooks", "send", name, "--to", edge.url)
+    before = oncekey("webhooks", "send", name, "--to", edge.url, **key)
     edge.reload()
-    after = oncekey("webhooks", "send", name, "--to", edge.url)
-    assert (before.returncode, after.returncode) == (1, 0), (before, after)
+    after = oncekey("webhooks", "send", name, "--to", edge.url, **key)
+    assert (before.returncode, after.returncode) == (1, 0), f"{before}\n{after}"
     assert "404" in before.stdout + before.stderr
     assert one.entered.acquire(timeout=60)
 
