@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from oncekey.api import health
 from oncekey.api.app import Api
+from oncekey.api.endpoint import Endpoint
 from oncekey.api.table import ENDPOINTS
 from oncekey.compose.admin import means_of
 from oncekey.compose.reloading import PutInForce
@@ -43,7 +45,7 @@ class DurableWork:
             self.callers,
             ledger,
             means_of(settings, ledger, self.callers),
-            endpoints=ENDPOINTS if self.offers_api else (),
+            endpoints=_endpoints(settings, offers_api=self.offers_api),
         )
         self.grpc_port: int | None = None
         """Where gRPC listens, once it does."""
@@ -100,6 +102,13 @@ class Front:
             await self._api(scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+
+def _endpoints(settings: Settings, *, offers_api: bool) -> Sequence[Endpoint]:
+    """Whoever watches over an edge asks it how it is; an app answers that itself."""
+    if offers_api:
+        return ENDPOINTS
+    return health.ENDPOINTS if settings.upstreams else ()
 
 
 def offers_api(settings: Settings, workflows: Workflows | None) -> bool:

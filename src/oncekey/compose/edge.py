@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from oncekey.config.route_settings import RouteSettings
 from oncekey.config.settings import Settings
 from oncekey.core.callers import Callers
 from oncekey.core.ledger import Ledger
+from oncekey.core.retention import DEFAULT_CLASSES
 from oncekey.edge.app import Edge, EdgeApp
 from oncekey.edge.forwarding import Forwarding
 from oncekey.edge.hooks import Hooks
@@ -59,12 +60,14 @@ class EdgeWork:
         app: App,
         *,
         has_app: bool,
+        reserved: Callable[[str], bool],
     ) -> None:
         self._ledger = ledger
         self._engine = None if durable is None else durable.engine
         # Those whose keys the API of admins revokes: then they are refused at once.
         self._callers = Callers(ledger) if durable is None else durable.callers
         self._has_app = has_app
+        self._reserved = reserved
         self._built = self._build(settings)
         self._grace = settings.server.grace
         self._retiring: set[asyncio.Task[None]] = set()
@@ -116,15 +119,17 @@ class EdgeWork:
             settings.edge.head_timeout,
             settings.edge.body_timeout,
             settings.edge.decide,
+            self._reserved,
             self._has_app,
         )
         return Built(edge, upstreams, identities, receiver)
 
     def _document(self, settings: Settings, table: Table) -> bytes:
-        kept = self._ledger.retention_classes.seconds()
+        # What was set at run time wins, as it does for the answers themselves.
+        stored = self._ledger.store.retention()
         document = document_of(
             table.routes,
-            retention={**kept, **settings.retention},
+            retention={**DEFAULT_CLASSES, **settings.retention, **stored},
             schemes=schemes_of(settings),
             decides=settings.edge.decide,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
@@ -91,10 +91,15 @@ def _service_on(ledger: Ledger, settings: Settings, targets: Targets) -> Service
     others = (each for each in (app, durable) if each is not None)
     parts = (RetentionClasses(ledger), *others)
     has_api = durable is not None and durable.offers_api
+    reserved: Callable[[str], bool] = _no_path
     if durable is not None:
-        front = Front(durable.api, front)
-    edge = EdgeWork(settings, ledger, durable, front, has_app=app is not None)
+        front, reserved = Front(durable.api, front), durable.api.has
+    edge = EdgeWork(settings, ledger, durable, front, has_app=app is not None, reserved=reserved)
     return Service(edge, ledger, durable, has_api=has_api, parts=parts)
+
+
+def _no_path(_: str) -> bool:
+    return False
 
 
 def targets_of(settings: Settings) -> Targets:

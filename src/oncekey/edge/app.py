@@ -4,7 +4,7 @@ in this process."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,6 +32,10 @@ DOCUMENT = "/edge/openapi.json"
 _READS = frozenset({"GET", "HEAD"})
 
 
+def _nothing(_: str) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Edge:
     """Everything a configuration makes of the edge. Replaced as a whole when that changes."""
@@ -44,6 +48,8 @@ class Edge:
     head_timeout: float = 10.0
     body_timeout: float = 30.0
     decides: bool = True
+    reserved: Callable[[str], bool] = _nothing
+    """Which paths are never forwarded: those of the API, whatever routes there are."""
     has_app: bool = False
     """Whether there is an app in this process, which knows callers by their credentials."""
     paths: dict[tuple[bytes, bytes], tuple[EdgeRoute, str]] = field(default_factory=dict)
@@ -81,7 +87,7 @@ class EdgeApp:
             await send_answer(send, answer)
             return
         route = edge.table.find(asked.method, asked.path)
-        if route is None or route.upstream is None:
+        if route is None or route.upstream is None or edge.reserved(asked.path):
             await self._app(scope, receive, send)
         elif route.source and edge.hooks is not None:
             reading = Reading(receive, edge.body_timeout)

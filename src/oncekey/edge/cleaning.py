@@ -99,15 +99,11 @@ def to_upstream(
     if key is not None:
         cleaned.append((b"idempotency-key", key.encode("ascii")))
     cleaned += lines_of_identity(namespace)
-    cleaned += (
-        _forwarded(asked, host)
-        if trusted
-        else (
-            (b"x-forwarded-for", asked.peer.encode()),
-            (b"x-forwarded-host", host),
-            (b"x-forwarded-proto", asked.scheme.encode()),
-        )
-    )
+    if trusted:
+        return cleaned + _forwarded(asked, host)
+    if asked.peer:
+        cleaned.append((b"x-forwarded-for", asked.peer.encode()))
+    cleaned += ((b"x-forwarded-host", host), (b"x-forwarded-proto", asked.scheme.encode()))
     return cleaned
 
 

@@ -226,3 +226,13 @@ def test_connections_are_kept_and_pipelined_requests_answered_in_order(site: Edg
                 assert piece, got
                 got += piece
             assert got.count(b"HTTP/1.1 200") == 3
+
+
+def test_no_route_takes_the_paths_of_the_api(edge_site: MakeSite) -> None:
+    catch_all = '[[routes]]\npath = "/{rest:path}"\nmethods = ["GET", "POST"]\n'
+    site = edge_site(catch_all + 'upstream = "behind"\npolicy = "ACCEPTED"\n')
+    client = site.client()
+    assert client.get("/anything/else").status_code == 200
+    for path in ("/healthz", "/readyz", "/api/admin/keys", "/api/admin/audit"):
+        assert client.get(path).status_code in {200, 401}
+    assert [each["target"] for each in site.behind.seen] == ["/anything/else"]
