@@ -7,11 +7,9 @@ from hypothesis import strategies as st
 from oncekey.edge.upstream.chunks import MAX_LINE, MAX_TRAILERS, Chunks
 from oncekey.edge.upstream.framing import CHUNKED, UNTIL_CLOSED, Head, Heads, Malformed, head_of
 from oncekey.edge.upstream.reading import Reading
-from oncekey.edge.upstream.request import chunk_of
-from tests.fixtures.puppets import split
+from tests.fixtures.answers import Case, answers, split
 
 MAX_HEAD = 4096
-TOKEN = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def head(*lines: str, status: str = "HTTP/1.1 200 OK") -> Head:
@@ -235,48 +233,6 @@ def test_chunks_that_stop_early_are_not_complete() -> None:
 
 
 # Whole answers, in whatever pieces.
-
-
-class Case:
-    """A valid answer: its bytes, and how it must be read."""
-
-    def __init__(self, raw: bytes, status: int, body: bytes, ends: str, bodiless: bool) -> None:
-        self.raw = raw
-        self.status = status
-        self.body = body
-        self.ends = ends
-        self.bodiless = bodiless
-
-    def __repr__(self) -> str:
-        return repr(self.raw)
-
-
-@st.composite
-def answers(draw: st.DrawFn) -> Case:
-    status = draw(st.sampled_from([200, 201, 204, 304, 404, 503]))
-    body = draw(st.binary(max_size=200))
-    ends = draw(st.sampled_from(["length", "chunks", "closed"]))
-    bodiless = draw(st.booleans())
-    interim = draw(st.sampled_from([b"", b"HTTP/1.1 100 Continue\r\n\r\n"])) + draw(
-        st.sampled_from([b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"])
-    )
-    names = st.text(TOKEN, min_size=1, max_size=9).map(lambda name: f"x-{name}")
-    values = st.text(st.characters(min_codepoint=33, max_codepoint=255, exclude_characters="\x7f"))
-    values = values.filter(lambda value: all(ord(each) not in range(128, 160) for each in value))
-    pairs = draw(st.lists(st.tuples(names, values), max_size=4))
-    lines = [f"{name}: {value}" for name, value in pairs]
-    framed = body
-    if ends == "length":
-        lines.append(f"Content-Length: {len(body)}")
-    elif ends == "chunks":
-        lines.append("Transfer-Encoding: chunked")
-        cuts = draw(st.lists(st.integers(0, max(len(body), 1)), max_size=4))
-        framed = b"".join(chunk_of(piece) for piece in split(body, cuts))
-        framed += draw(st.sampled_from([b"0\r\n\r\n", b"0\r\nX-Sum: 1\r\n\r\n"]))
-    if bodiless or status in {204, 304}:
-        body = framed = b""
-    raw = "\r\n".join([f"HTTP/1.1 {status} As it is", *lines, "", ""]).encode("latin-1")
-    return Case(interim + raw + framed, status, body, ends, bodiless)
 
 
 def read(case: Case, pieces: list[bytes]) -> tuple[Head, bytes]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from oncekey.core.errors import ConfigurationError, InvalidInput
 from oncekey.edge.upstream.address import address_of
-from oncekey.edge.upstream.request import RequestWriter, end_to_end, framing_of
+from oncekey.edge.upstream.request import RequestWriter, framing_of
 
 BAD_TARGETS = [b"", b"*", b"orders", b"http://evil/", b"/a b", b"/a\r\nX: y", b"/a\n", b"/a\x00"]
 BAD_TARGETS += [b"/\x7f", b"/a#b", "/ä".encode(), b"/\t"]
@@ -121,19 +121,6 @@ def test_the_framing_of_a_request(method: bytes, length: int | None, lines: byte
 def test_a_length_is_not_negative() -> None:
     with pytest.raises(InvalidInput):
         WRITER.request(b"POST", b"/", [], -1)
-
-
-def test_only_what_is_meant_for_the_upstream_is_passed_on() -> None:
-    given = [
-        (b"Host", b"edge"),
-        (b"Connection", b"close, X-Hop"),
-        (b"x-hop", b"1"),
-        (b"Expect", b"100-continue"),
-        (b"Content-Length", b"3"),
-        (b"TE", b"trailers"),
-        (b"X-Real", b"yes"),
-    ]
-    assert end_to_end(given) == ((b"x-real", b"yes"),)
 
 
 # Addresses.

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from oncekey.core.errors import InvalidInput
-from oncekey.core.model import Headers
 from oncekey.edge.upstream.address import Address
 from oncekey.edge.upstream.framing import HOP_BY_HOP
 
@@ -20,19 +19,6 @@ _LINE = b": ".join
 _BODILESS = frozenset({b"GET", b"HEAD", b"DELETE", b"OPTIONS", b"TRACE"})
 _WRITTEN_HERE = HOP_BY_HOP | {b"host", b"content-length", b"expect"}
 _MOST_KNOWN = 1024
-
-
-def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Without what belongs to one connection or is written anew; names in lower case."""
-    pairs = [(name.lower(), value) for name, value in headers]
-    words = {
-        word.strip(b" \t")
-        for name, value in pairs
-        if name == b"connection"
-        for word in value.lower().split(b",")
-    }
-    dropped = _WRITTEN_HERE | words
-    return tuple([pair for pair in pairs if pair[0] not in dropped])
 
 
 class RequestWriter:
