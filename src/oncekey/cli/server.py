@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import resource
 import signal
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -34,6 +36,7 @@ def run(settings: Settings, read: Callable[[], Settings]) -> None:
     `read` answers the settings anew, when SIGHUP says that they are others.
     """
     hold()
+    _allow_connections()
     service = service_of(settings)
     try:
         listening = _listen(settings)
@@ -180,6 +183,15 @@ def _listen(settings: Settings) -> socket.socket:
     except OSError as error:
         hint = "choose another with --port, or 0 for any"
         raise Failure(f"cannot listen on {host}:{port}: {_reason(error)}; {hint}") from error
+
+
+def _allow_connections() -> None:
+    """As many as this account may have: those who only connect must not use up what others need."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        # Some systems have a limit of their own below the one they tell.
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _reason(error: OSError) -> str:

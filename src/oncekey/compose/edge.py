@@ -109,7 +109,7 @@ class EdgeWork:
         upstreams = upstreams_of(settings)
         table = Table(edge_routes_of(settings, upstreams))
         identities = identities_of(settings, self._ledger, self._callers)
-        receiver = self._receiver(settings, table)
+        receiver = self._receiver(settings, table, identities)
         edge = Edge(
             table,
             Proxy(table, identities, self._ledger),
@@ -135,13 +135,13 @@ class EdgeWork:
         )
         return json.dumps(document).encode()
 
-    def _receiver(self, settings: Settings, table: Table) -> Receiver:
+    def _receiver(self, settings: Settings, table: Table, identities: Identities) -> Receiver:
         return Receiver(
             self._ledger,
             sources_of(settings, self._ledger),
             providers_for(settings),
             self._engine,
-            Forwarding(table),
+            Forwarding(table, identities.gateway),
             public_url=settings.webhooks.public_url,
         )
 

@@ -143,7 +143,7 @@ class EdgeApp:
             await respond(send, body)
             return
         try:
-            await send_answer(send, await edge.proxy.forward(asked, admitted, body))
+            await send_answer(send, await edge.proxy.forward(asked, admitted, body), receive)
         finally:
             if isinstance(body, Body):
                 body.close()
@@ -179,15 +179,31 @@ def asked_of(scope: Scope) -> Asked:
     )
 
 
-async def send_answer(send: Send, answer: Answer | Response) -> None:
+async def send_answer(
+    send: Send, answer: Answer | Response, receive: Receive | None = None
+) -> None:
+    """With `receive`, an answer that comes piece by piece ends when its client leaves."""
     status, headers, body, *more = answer
     await send({"type": "http.response.start", "status": status, "headers": list(headers)})
     rest = more[0] if more else None
     if rest is None:
         await send({"type": "http.response.body", "body": body})
         return
-    await send({"type": "http.response.body", "body": body, "more_body": True})
-    async with aclosing(rest):
-        async for chunk in rest:
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
-    await send({"type": "http.response.body", "body": b""})
+    leaving = None if receive is None else asyncio.create_task(_left(receive))
+    try:
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+        async with aclosing(rest):
+            async for chunk in rest:
+                if leaving is not None and leaving.done():
+                    return
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        if leaving is not None:
+            leaving.cancel()
+
+
+async def _left(receive: Receive) -> None:
+    """Until the client has gone. Servers take what is sent to it then, and say nothing."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -10,6 +10,7 @@ from functools import lru_cache
 from oncekey.core.model import Headers
 from oncekey.edge.asked import Asked, Pairs
 from oncekey.edge.gateway import Gateway
+from oncekey.edge.origin import PLACES, Origin, without
 from oncekey.edge.rewrite import IDENTITY_HEADERS, PROJECT, SUBJECT, TENANT
 
 _HOP_BY_HOP = frozenset(
@@ -26,6 +27,7 @@ _HOP_BY_HOP = frozenset(
     }
 )
 # Framing and host are written anew for each connection; forwarding is told by whoever forwards.
+# Some services believe the last few: then another request is run than the one that was let in.
 _REQUEST_ONLY = frozenset(
     {
         b"content-length",
@@ -36,6 +38,30 @@ _REQUEST_ONLY = frozenset(
         b"x-forwarded-for",
         b"x-forwarded-host",
         b"x-forwarded-proto",
+        b"x-http-method",
+        b"x-http-method-override",
+        b"x-method-override",
+        b"x-original-url",
+        b"x-rewrite-url",
+    }
+)
+# What only a gateway knows of those before it.
+_OF_GATEWAYS = frozenset(
+    {
+        b"true-client-ip",
+        b"x-client-ip",
+        b"x-forwarded-method",
+        b"x-forwarded-path",
+        b"x-forwarded-port",
+        b"x-forwarded-prefix",
+        b"x-forwarded-scheme",
+        b"x-forwarded-server",
+        b"x-forwarded-ssl",
+        b"x-forwarded-uri",
+        b"x-original-host",
+        b"x-original-method",
+        b"x-original-uri",
+        b"x-real-ip",
     }
 )
 
@@ -49,11 +75,13 @@ def _spellings(name: bytes) -> list[bytes]:
     return found
 
 
-_STAYS_HERE = frozenset(
-    spelling
-    for name in _HOP_BY_HOP | _REQUEST_ONLY | IDENTITY_HEADERS
-    for spelling in _spellings(name)
-)
+@lru_cache(maxsize=16)
+def _staying(more: frozenset[bytes] = frozenset()) -> frozenset[bytes]:
+    names = _HOP_BY_HOP | _REQUEST_ONLY | IDENTITY_HEADERS | more
+    return frozenset(spelling for name in names for spelling in _spellings(name))
+
+
+_STAYS_HERE = _staying(_OF_GATEWAYS)
 # Ours to tell, or nobody's business: which software and which hosts there are behind.
 _STAYS_BEHIND = frozenset(
     {
@@ -81,7 +109,9 @@ def to_upstream(
     """The lines of a request for the service behind. What a trusted `gateway` tells of those before
     it is handed on."""
     trusted = gateway is not None and gateway.trusts(asked.peer)
-    dropped = _STAYS_HERE if gateway is None else _STAYS_HERE | gateway.headers
+    dropped = _STAYS_HERE
+    if gateway is not None:
+        dropped = _staying(gateway.headers if trusted else _OF_GATEWAYS | gateway.headers)
     cleaned: Pairs = []
     host = b""
     for name, value in asked.headers:
@@ -123,14 +153,14 @@ def lines_of_identity(namespace: str) -> Headers:
     )
 
 
-def from_upstream(headers: Iterable[tuple[bytes, bytes]], origin: bytes) -> Pairs:
+def from_upstream(headers: Iterable[tuple[bytes, bytes]], origin: Origin) -> Pairs:
     """The lines of an answer for the client. `origin` is where the service behind is."""
     cleaned: Pairs = []
     for name, value in headers:
         if name in _STAYS_BEHIND:
             continue
-        if name == b"location" and value.startswith(origin):
-            value = value[len(origin) :] or b"/"  # noqa: PLW2901
+        if name in PLACES:
+            value = without(origin, value)  # noqa: PLW2901
         cleaned.append((name, value))
     return cleaned
 

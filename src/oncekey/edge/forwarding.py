@@ -12,6 +12,7 @@ from oncekey.core.model import Kind, Outcome
 from oncekey.core.scope import namespace_of
 from oncekey.edge.asked import Asked
 from oncekey.edge.cleaning import from_upstream, to_upstream
+from oncekey.edge.gateway import Gateway
 from oncekey.edge.policy import EdgeRoute, Table
 from oncekey.edge.sending import Listening
 from oncekey.webhooks.acting import Answered, Broken, ForwardRequest
@@ -21,8 +22,11 @@ _METHOD = "POST"
 
 
 class Forwarding:
-    def __init__(self, table: Table) -> None:
+    """Whatever names a caller in a delivery is removed, also by the names of the `gateway`."""
+
+    def __init__(self, table: Table, gateway: Gateway | None = None) -> None:
         self._table = table
+        self._gateway = gateway
 
     async def __call__(self, request: ForwardRequest) -> Answered | Broken:
         """Raises `UpstreamError`, and `ConfigurationError` when no route has the path."""
@@ -32,19 +36,21 @@ class Forwarding:
                 f"no route with an upstream takes POST {request.path}; add one to [[routes]]"
             )
         try:
-            return Answered(*await _asked(route, request))
+            return Answered(*await _asked(route, request, self._gateway))
         except UpstreamUncertain as error:
             if route.uncertain == "refuse":
                 raise
             return Broken(error, again=True)
 
 
-async def _asked(route: EdgeRoute, request: ForwardRequest) -> tuple[Outcome, bool]:
+async def _asked(
+    route: EdgeRoute, request: ForwardRequest, gateway: Gateway | None
+) -> tuple[Outcome, bool]:
     rule = route.rule
     path = quote(request.path, safe="/:@!$&'()*+,;=~-._").encode()
     asked = Asked(_METHOD, request.path, path, b"", list(request.headers), "", "http")
     namespace = namespace_of(request.tenant, request.project, request.subject)
-    lines = to_upstream(asked, namespace, request.key)
+    lines = to_upstream(asked, namespace, request.key, gateway)
     listening = Listening(lambda *_: rule.max_stored_body)
     listening.ask = route.upstream.ask(_METHOD.encode(), path, lines, request.body, listening)
     status, headers, body, rest = await listening.answer()

@@ -11,15 +11,14 @@ from typing import Any, NamedTuple
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from oncekey.core.errors import InvalidInput, UpstreamError
-from oncekey.core.model import Headers, make
+from oncekey.core.model import make
 from oncekey.edge.app import Edge, EdgeApp, decided
-from oncekey.edge.asked import Answer, Asked, Pairs
-from oncekey.edge.cleaning import from_upstream
+from oncekey.edge.asked import Answer, Asked
 from oncekey.edge.decide import Pass
 from oncekey.edge.gate import DECIDE, gate
+from oncekey.edge.passing import Cycle, Passing
 from oncekey.edge.policy import EdgeRoute
 from oncekey.edge.proxy import Admitted, Proxy
-from oncekey.edge.sending import Listening, as_it_comes
 from oncekey.edge.strict_http import NEVER, StrictHttp
 from oncekey.edge.target import path_of
 from oncekey.wire.problem import Response, problem, problem_of
@@ -47,54 +46,6 @@ class Taken(NamedTuple):
     query: bytes
 
 
-class _Event:
-    def set(self) -> None:
-        """Nobody waits for it here."""
-
-
-class _Cycle:
-    """What the protocol asks about an exchange that is under way."""
-
-    __slots__ = ("disconnected", "keep_alive", "response_complete")
-    message_event = _Event()
-    response_started = False
-
-    def __init__(self, keep_alive: bool) -> None:
-        self.keep_alive = keep_alive
-        self.disconnected = False
-        self.response_complete = False
-
-
-class _Passing(Listening):
-    """An answer that is only passed on: written when it is told, without a task, unless it comes
-    piece by piece."""
-
-    __slots__ = ("_admitted", "_asked", "_cycle", "_protocol")
-
-    def __init__(
-        self, protocol: EdgeProtocol, admitted: Admitted, asked: Asked, cycle: Any
-    ) -> None:
-        super().__init__(as_it_comes)
-        self._protocol = protocol
-        self._admitted = admitted
-        self._asked = asked
-        self._cycle = cycle
-
-    def whole(self, status: int, headers: Headers, body: bytes) -> None:
-        lines = from_upstream(headers, self._admitted.route.origin)
-        self._protocol.write(make(Answer, (status, lines, body, None)), self._asked, self._cycle)
-
-    def began(self, status: int, headers: Headers | Pairs) -> None:
-        super().began(status, from_upstream(headers, self._admitted.route.origin))
-        self._protocol.begin(self.answer(), self._asked, self._cycle)
-
-    def failed(self, error: UpstreamError) -> None:
-        if self.has_begun:
-            super().failed(error)
-        else:
-            self._protocol.write(problem_of(error), self._asked, self._cycle)
-
-
 class EdgeProtocol(StrictHttp):
     """Serves an app that has an `edge_app`; any other as uvicorn would."""
 
@@ -104,6 +55,7 @@ class EdgeProtocol(StrictHttp):
         self._taken: Taken | None = None
         self._pieces: list[bytes] = []
         self._short = True
+        self._running: Any = None
         self.due = NEVER
         self.stuck = NEVER
         self._rests = False
@@ -119,6 +71,11 @@ class EdgeProtocol(StrictHttp):
     def connection_lost(self, exc: Exception | None) -> None:
         if self._edge_app is not None:
             self._edge_app.watch.discard(self)
+        running = self._running
+        if running is not None and not running.response_complete:
+            # Others may wait behind it, of which uvicorn tells only the last.
+            running.disconnected = True
+            running.message_event.set()
         super().connection_lost(exc)
 
     def handle_websocket_upgrade(self) -> None:
@@ -145,7 +102,7 @@ class EdgeProtocol(StrictHttp):
         if self._rests:
             self.transport.close()
         elif self._is_free or self._taken is not None:
-            self.write(_TOO_LATE, None, _Cycle(keep_alive=False))
+            self.write(_TOO_LATE, None, Cycle(keep_alive=False))
         else:
             # One before it is still being answered.
             self.cycle.keep_alive = False
@@ -161,7 +118,7 @@ class EdgeProtocol(StrictHttp):
             or cycle is None
             or not (self._is_free or cycle.response_started or self.pipeline)
         ):
-            self.write(answer, None, _Cycle(keep_alive=False))
+            self.write(answer, None, Cycle(keep_alive=False))
         else:
             self.transport.close()
 
@@ -221,7 +178,7 @@ class EdgeProtocol(StrictHttp):
                 self._pieces = []
                 parser = self.parser
                 keep = parser.should_keep_alive() and parser.get_http_version() != "1.0"
-                self.cycle = _Cycle(keep)  # type: ignore[assignment]
+                self.cycle = Cycle(keep)  # type: ignore[assignment]
                 return
         self.due = NEVER
         self._go_long()
@@ -289,6 +246,10 @@ class EdgeProtocol(StrictHttp):
         self.headers.extend(headers)
         super().on_headers_complete()
 
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
     # -- the answer ----------------------------------------------------------------------
 
     def _answer(self, taken: Taken, asked: Asked, body: bytes, cycle: Any) -> None:
@@ -320,7 +281,7 @@ class EdgeProtocol(StrictHttp):
         self, proxy: Proxy, asked: Asked, admitted: Admitted, body: bytes, cycle: Any
     ) -> None:
         try:
-            proxy.pass_on(asked, admitted, body, _Passing(self, admitted, asked, cycle))
+            proxy.pass_on(asked, admitted, body, Passing(self, admitted, asked, cycle))
         except InvalidInput as error:
             self.write(problem_of(error), asked, cycle)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from oncekey.edge.origin import Origin, origin_of
 from oncekey.wire.exchange import endpoint_of
 from oncekey.wire.route import Route
 from oncekey.wire.rule import Key, Rule
@@ -66,10 +67,9 @@ class EdgeRoute:
         return self.policy in KEYED
 
     @cached_property
-    def origin(self) -> bytes:
+    def origin(self) -> Origin:
         """Where its upstream is, as answers from there could tell."""
-        address = self.upstream.address
-        return (b"https://" if address.tls else b"http://") + bytes(address.authority)
+        return origin_of(self.upstream.address)
 
     @cached_property
     def short(self) -> bool:
