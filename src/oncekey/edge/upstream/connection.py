@@ -70,16 +70,19 @@ class Connection(asyncio.Protocol):
         if ask.pouring is not None:
             ask.pouring.placed(self)
 
-    @property
-    def open(self) -> bool:
-        return not (self.closed or self.closing())
-
     def fresh(self, now: float) -> bool:
         """Whether it can be used after its rest, as far as can be known without writing."""
         rest = now - self.rested
         if rest > self.limit or self.closing():
             return False
-        return rest < RESTED or not self._has_news()
+        return rest < RESTED or not self.has_news()
+
+    def has_news(self) -> bool:
+        """Whether the kernel has something for it that the loop has not seen yet."""
+        if self._news is None:
+            self._news = select.poll()
+            self._news.register(self._transport.get_extra_info("socket").fileno(), _NEWS)
+        return bool(self._news.poll(0))
 
     def expire(self, now: float) -> None:
         """End what is late: an answer, or a rest."""
@@ -279,10 +282,3 @@ class Connection(asyncio.Protocol):
 
     def _uncertain(self, why: object) -> UpstreamUncertain:
         return UpstreamUncertain(f"the upstream {self._pool.address} was asked, and then: {why}")
-
-    def _has_news(self) -> bool:
-        """Whether the kernel has something for it that the loop has not seen yet."""
-        if self._news is None:
-            self._news = select.poll()
-            self._news.register(self._transport.get_extra_info("socket").fileno(), _NEWS)
-        return bool(self._news.poll(0))

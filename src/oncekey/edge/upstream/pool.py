@@ -251,8 +251,10 @@ class Upstream:
 
     def _gain(self, since: float, connection: Connection) -> None:
         self._forget_attempt()
-        if not connection.open:
-            self._miss(since, "it closed the connection at once")
+        # With TLS there may be news that are no end: tickets for later sessions.
+        if connection.closed or connection.closing() or (not self._tls and connection.has_news()):
+            self._miss(since, "it closed the connection at once, or spoke first")
+            connection.abort()
             return
         self._live.add(connection)
         self.rest(connection)
