@@ -30,6 +30,7 @@ from oncekey.wire.replies import ok
 
 DOCUMENT = "/edge/openapi.json"
 _READS = frozenset({"GET", "HEAD"})
+_OWN = (DECIDE, WEBHOOKS, OPERATIONS, DOCUMENT)
 
 
 def _nothing(_: str) -> bool:
@@ -54,6 +55,11 @@ class Edge:
     """Whether there is an app in this process, which knows callers by their credentials."""
     paths: dict[tuple[bytes, bytes], tuple[EdgeRoute, str]] = field(default_factory=dict)
     """Routes by method and path as they were last asked for; bounded by whoever puts them in."""
+
+    def keeps(self, path: str) -> bool:
+        """Whether it may be one of the edge's own, or the API's, whatever routes there are."""
+        own = path.startswith(_OWN) or bool(self.recovery.routes_of(path))
+        return own or self.reserved(path)
 
 
 class EdgeApp:

@@ -36,6 +36,20 @@ def test_an_answer_is_found_by_its_operation(site: EdgeSite) -> None:
         assert (found.status_code, found.content) == (201, first.content)
 
 
+def test_no_route_takes_the_paths_of_the_edge(edge_site: MakeSite) -> None:
+    catch_all = '[[routes]]\npath = "/{rest:path}"\nmethods = ["GET", "POST"]\n'
+    site = edge_site(catch_all + 'upstream = "behind"\npolicy = "ACCEPTED"\n')
+    first = site.post(key="k-1")
+    client, number = site.client(), first.headers["x-operation-id"]
+    for path in (f"{BY_KEY}/k-1", f"{BY_KEY}/k-1/output", f"/api/v1/operations/{number}"):
+        assert client.get(path).content == first.content
+    assert client.post("/api/v1/webhooks/stripe/wh_none", json={}).status_code == 404
+    assert client.get("/edge/openapi.json").json()["openapi"]
+    assert client.get("/edge/decide/elsewhere").headers["x-idempotency-policy"] == "ACCEPTED"
+    assert len(site.behind.seen) == 1
+    assert client.get("/elsewhere").status_code == 200
+
+
 def test_one_in_flight_is_told_at_once_or_waited_for(site: EdgeSite) -> None:
     answers: list[httpx.Response] = []
     running = threading.Thread(target=lambda: answers.append(site.post(key="slow", sleep=1.0)))
