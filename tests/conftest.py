@@ -22,4 +22,5 @@ pytest_plugins = [
     "tests.fixtures.workshop",
     # Of those above.
     "tests.fixtures.edge_site",
+    "tests.fixtures.stronghold",
 ]
