@@ -76,7 +76,7 @@ class StrictHttp(HttpToolsProtocol):
         version = parser.get_http_version()
         if self.hosts != 1 and (self.hosts or version == "1.1"):
             raise Ambiguous("there is one Host")
-        if version not in _VERSIONS or self._is_large:
+        if version not in _VERSIONS or b"#" in self.url or self._is_large:
             raise Ambiguous("not a head of HTTP/1.1 that is taken")
         self.begun = False
         if self.transport.is_closing():
