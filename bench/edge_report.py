@@ -10,6 +10,8 @@ CONDITIONS = """\
   cores the second is the first to be full.
 - The service is another nginx that answers 201 with 24 bytes at once; asked directly, with the load
   generator on its core, it answers as the row `the service itself` says. No gateway can be faster.
+- `a bare ASGI app` answers itself, on the server that OnceKey runs on: about what Python can do. On
+  a machine that others use as well, Python loses more than nginx does.
 - 64 keep-alive connections from wrk; every request is a POST with 23 bytes of JSON and one header
   that says who calls, also to those that ask nobody. All connections to the service are kept.
 - {rounds} rounds of {seconds} s; everybody takes turns, in another order each round, and nginx is
@@ -30,6 +32,7 @@ without the service and PostgreSQL.
 LABELS = {
     "nginx": "nginx, one worker, `proxy_pass`",
     "service": "the service itself",
+    "bare": "a bare ASGI app on uvicorn, asking nobody",
     "caddy": "Caddy, `reverse_proxy`",
     "nginx-decide": "**nginx + `/edge/decide`**",
     "nginx-decide-together": "**nginx + `/edge/decide`, both on one core**",

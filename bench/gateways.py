@@ -10,17 +10,20 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 from base64 import urlsafe_b64encode
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 from bench.machine import LOAD_CPU, PROGRAMS, SERVER_CPU, pinned, program
 from bench.services import ServiceFailed, end, free_port, wait_for_port
-from bench.serving import BODY, ROOT
+from bench.serving import BODY, ROOT, UVICORN
 
 QUIET_SECONDS = 0.05
 _FOLDER = Path(__file__).parent / "apps" / "edge"
@@ -40,11 +43,17 @@ class Caller:
 class Running:
     """A process that listens on `port`."""
 
-    def __init__(self, command: list[str], port: int, cpu: int, log: Path) -> None:
+    def __init__(
+        self, command: list[str], port: int, cpu: int, log: Path, environment: Mapping[str, str]
+    ) -> None:
         self.port = port
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                pinned(cpu, command), cwd=log.parent, stdout=output, stderr=output
+                pinned(cpu, command),
+                cwd=log.parent,
+                env={**os.environ, **environment},
+                stdout=output,
+                stderr=output,
             )
         try:
             wait_for_port(port, self._process, log)
@@ -112,6 +121,13 @@ class Gateways:
         command = [_needed("caddy"), "run", "--config", str(path / "Caddyfile")]
         return self._started(command, port, SERVER_CPU, "caddy")
 
+    def bare(self) -> Running:
+        """An app that answers itself, on the server that OnceKey has too."""
+        port = free_port()
+        command = [sys.executable, "-m", "uvicorn", "bench.apps.raw:app", "--port", str(port)]
+        guard = {"BENCH_FRAMEWORK": "asgi", "BENCH_GUARD": "bare", "PYTHONPATH": str(ROOT)}
+        return self._started([*command, *UVICORN], port, SERVER_CPU, "bare", guard)
+
     def oncekey(self, store: str, name: str, cpu: int = SERVER_CPU) -> tuple[Running, Caller]:
         """With the API key of somebody who may call it."""
         port, path = free_port(), self._folder / f"{name}.toml"
@@ -141,9 +157,16 @@ class Gateways:
         text = text.replace(f":{own}", f":{port}")
         return text.replace(f":{_SERVICE}", f":{self.service.port}") if own == _FRONT else text
 
-    def _started(self, command: list[str], port: int, cpu: int, name: str) -> Running:
+    def _started(
+        self,
+        command: list[str],
+        port: int,
+        cpu: int,
+        name: str,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> Running:
         print(f"  starting {name}", flush=True)
-        running = Running(command, port, cpu, self._folder / f"{name}.log")
+        running = Running(command, port, cpu, self._folder / f"{name}.log", environment)
         self._all.callback(running.close)
         return running
 

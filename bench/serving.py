@@ -18,7 +18,7 @@ STORED_SECONDS = 0.05
 ROOT = Path(__file__).resolve().parent.parent
 
 _MODULES = {"asgi": "raw", "starlette": "starlette_app", "fastapi": "fastapi_app"}
-_UVICORN = ["--loop", "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "warning"]
+UVICORN = ["--loop", "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "warning"]
 _GUNICORN = [
     "--worker-class",
     "gthread",
@@ -118,7 +118,7 @@ class Server:
             options = [*_GUNICORN, "--bind", address, "bench.apps.django_app:wsgi()"]
             return [sys.executable, "-m", "gunicorn", *options]
         app = f"bench.apps.{_MODULES[self.contender.framework]}:app"
-        return [sys.executable, "-m", "uvicorn", app, "--port", str(self.port), *_UVICORN]
+        return [sys.executable, "-m", "uvicorn", app, "--port", str(self.port), *UVICORN]
 
     def _ask(self, method: str, path: str, key: str | None) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
