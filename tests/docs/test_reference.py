@@ -100,6 +100,8 @@ def field_of(name: str) -> tuple[Any, Any]:
                 kind, default = each.metadata["kind"], each.default
             case Named(_, inner):
                 kind = inner
+            case _:
+                raise LookupError(name)
     return kind, default
 
 

@@ -17,11 +17,14 @@ import oncekey
 from oncekey import App
 from oncekey.asgi import IdempotencyMiddleware
 from oncekey.stores.queries import load
+from tests.fixtures.edge_site import token
+from tests.fixtures.edge_thread import edge_before
+from tests.fixtures.http.servers import serving
 from tests.fixtures.pages import DOCS
 from tests.fixtures.post import TENANT, post_on
 
 PAGE = (DOCS / "walks.md").read_text()
-NAME = r"(?:core|durable|integrations|stores|webhooks|wire)(?:\.\w+)+"
+NAME = r"(?:core|durable|edge|integrations|stores|webhooks|wire)(?:\.\w+)+"
 NAMES = sorted(set(re.findall(rf"`({NAME})`", PAGE)))
 QUERIES = sorted(set(re.findall(r"`(sqlite|postgres)/(\w+)`", PAGE)))
 
@@ -123,4 +126,23 @@ async def test_a_delivery_goes_its_way_in_this_order(tmp_path: Path) -> None:
             assert (await stripe.deliver({"id": "evt_1"})).status == 200
     ledger.close()
     expected = steps("Walk 2: a webhook")
+    assert trace.order_of(expected) == expected
+
+
+def test_a_request_goes_through_the_edge_in_this_order(tmp_path: Path) -> None:
+    trace = Trace()
+    who = {"Authorization": f"Bearer {token()}"}
+    with (
+        serving("asgi", shop) as port,
+        traced(trace),
+        edge_before(port, tmp_path) as url,
+        httpx.Client(base_url=url, headers=who) as client,
+    ):
+        client.get("/api/v1/orders")
+        trace.names.clear()
+        key = {"Idempotency-Key": "tea-1"}
+        assert client.post("/api/v1/orders", headers=key, content=b"tea").status_code == 201
+        called = dict(trace.names)
+    trace.names = called
+    expected = steps("Walk 3: through the edge")
     assert trace.order_of(expected) == expected
