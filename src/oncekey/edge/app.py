@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import quote
 
-from oncekey.edge.asked import Answer, Asked
+from oncekey.edge.asked import Answer, Asked, Following
 from oncekey.edge.decide import Pass
 from oncekey.edge.gate import DECIDE, gate
 from oncekey.edge.hooks import WEBHOOKS, Hooks
@@ -190,15 +190,17 @@ async def send_answer(
 ) -> None:
     """With `receive`, an answer that comes piece by piece ends when its client leaves."""
     status, headers, body, *more = answer
-    await send({"type": "http.response.start", "status": status, "headers": list(headers)})
-    rest = more[0] if more else None
+    start = {"type": "http.response.start", "status": status, "headers": list(headers)}
+    rest: Following | None = more[0] if more else None
     if rest is None:
+        await send(start)
         await send({"type": "http.response.body", "body": body})
         return
     leaving = None if receive is None else asyncio.create_task(_left(receive))
     try:
-        await send({"type": "http.response.body", "body": body, "more_body": True})
         async with aclosing(rest):
+            await send(start)
+            await send({"type": "http.response.body", "body": body, "more_body": True})
             async for chunk in rest:
                 if leaving is not None and leaving.done():
                     return

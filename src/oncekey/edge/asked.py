@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from typing import NamedTuple
+from collections.abc import AsyncIterator
+from typing import NamedTuple, Protocol
 
 from oncekey.core.model import Headers
 
@@ -27,10 +27,21 @@ class Asked(NamedTuple):
         return self.raw_path + b"?" + self.query if self.query else self.raw_path
 
 
+class Following(Protocol):
+    """What follows the beginning of an answer. Whoever does not read it to its end closes it, also
+    when nothing of it was read: a connection is held for it."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+    async def __anext__(self) -> bytes: ...
+
+    async def aclose(self) -> None: ...
+
+
 class Answer(NamedTuple):
     """What goes back: whole, or a beginning that `rest` goes on from."""
 
     status: int
     headers: Headers | Pairs
     body: bytes
-    rest: AsyncGenerator[bytes, None] | None = None
+    rest: Following | None = None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator
+import functools
 from contextlib import suppress
 
 from oncekey.core.claim import Claim
@@ -19,8 +18,9 @@ from oncekey.core.errors import (
 from oncekey.core.finality import is_final_status
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Headers, Kind, Outcome, make
-from oncekey.edge.asked import Answer
+from oncekey.edge.asked import Answer, Following
 from oncekey.edge.policy import EdgeRoute
+from oncekey.edge.teeing import Gathered, Teed, TooMany
 from oncekey.wire.answer import NOT_STORED, WINNER_WAIT, way_of
 from oncekey.wire.exchange import replay_of
 from oncekey.wire.headers import kept
@@ -33,29 +33,6 @@ from oncekey.wire.problem import (
 )
 
 _MISSED = (StoreError, LedgerClosed)
-# Streams whose client left, read to their end: a task that nothing refers to may be collected.
-_left: set[asyncio.Task[None]] = set()
-
-
-class _Events:
-    """What is kept of a stream while it is small enough; nothing of it once it is not."""
-
-    def __init__(self, first: bytes, limit: int) -> None:
-        self._pieces: list[bytes] = []
-        self._size = 0
-        self._limit = limit
-        self.add(first)
-
-    def add(self, chunk: bytes) -> None:
-        self._size += len(chunk)
-        if self._size <= self._limit:
-            self._pieces.append(chunk)
-        else:
-            self._pieces.clear()
-
-    @property
-    def body(self) -> bytes | None:
-        return b"".join(self._pieces) if self._size <= self._limit else None
 
 
 class Concluding:
@@ -102,55 +79,29 @@ class Concluding:
 
     # -- answers that come piece by piece ------------------------------------------------
 
-    async def _streamed(self, answer: Answer, rest: AsyncGenerator[bytes, None]) -> Answer:
+    async def _streamed(self, answer: Answer, rest: Following) -> Answer:
         status, headers, body, _ = answer
         if way_of(headers, self._route.rule) == "tee" and self._is_final(status):
-            return Answer(status, [*headers, self._mark], body, self._teed(answer, rest))
+            limit = self._route.rule.max_stored_body
+            teed = Teed(body, rest, limit, functools.partial(self._conclude_events, answer))
+            return Answer(status, [*headers, self._mark], body, teed)
         # The store learns that this answer is not kept before its first byte leaves.
         missed = await self._keep(Outcome(Kind.UNKEPT, status), final=self._is_final(status))
         if missed is not None:
-            await _close(rest)
+            await rest.aclose()
             return Answer(*missed)
         return Answer(status, [*headers, self._mark, NOT_STORED], body, rest)
 
-    async def _teed(
-        self, answer: Answer, rest: AsyncGenerator[bytes, None]
-    ) -> AsyncGenerator[bytes, None]:
-        """Events go out as they come; the end waits for the store. A client that leaves does not
-        stop them: they are read to their end, for the retry."""
-        events = _Events(answer.body, self._route.rule.max_stored_body)
-        try:
-            async for chunk in rest:
-                events.add(chunk)
-                yield chunk
-            await self._settle_events(answer, events)
-        except GeneratorExit:
-            task = asyncio.create_task(self._read_on(answer, rest, events))
-            _left.add(task)
-            task.add_done_callback(_left.discard)
-            raise
-        except UpstreamError:
-            await self.uncertain(UpstreamUncertain())
-            raise
-
-    async def _read_on(
-        self, answer: Answer, rest: AsyncGenerator[bytes, None], events: _Events
-    ) -> None:
-        try:
-            async for chunk in rest:
-                events.add(chunk)
-        except UpstreamError:
-            await self.uncertain(UpstreamUncertain())
-            return
-        await self._settle_events(answer, events)
-
-    async def _settle_events(self, answer: Answer, events: _Events) -> None:
-        body = events.body
-        outcome = Outcome(Kind.UNKEPT, answer.status)
-        if body is not None:
-            headers = kept(answer.headers, self._route.rule)
-            outcome = Outcome(Kind.RESPONSE, answer.status, headers, body)
-        await self._keep(outcome, final=True)
+    async def _conclude_events(self, answer: Answer, gathered: Gathered) -> None:
+        match gathered:
+            case bytes():
+                headers = kept(answer.headers, self._route.rule)
+                outcome = Outcome(Kind.RESPONSE, answer.status, headers, gathered)
+                await self._keep(outcome, final=True)
+            case TooMany():
+                await self._keep(Outcome(Kind.UNKEPT, answer.status), final=True)
+            case UpstreamError():
+                await self.uncertain(UpstreamUncertain())
 
     # -- the store -----------------------------------------------------------------------
 
@@ -190,9 +141,3 @@ class Concluding:
 def _without_operation(headers: Headers) -> Headers:
     """A replay brings the line of its own."""
     return tuple([pair for pair in headers if pair[0] != b"x-operation-id"])
-
-
-async def _close(rest: AsyncGenerator[bytes, None]) -> None:
-    close = getattr(rest, "aclose", None)
-    if close is not None:
-        await close()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from typing import Any
 
 from oncekey.core.errors import UpstreamError
 from oncekey.core.model import Headers, make
 from oncekey.edge.asked import Answer, Pairs
+from oncekey.edge.upstream.answer import Rest
 
 Gathers = Callable[[int, Headers | Pairs], int]
 """How many bytes of an answer are gathered before it is handed on, by its status and headers."""
@@ -20,30 +20,26 @@ def as_it_comes(_: int, __: Headers | Pairs) -> int:
     return 0
 
 
-_HIGH_WATER = 256 << 10
-_LOW_WATER = 64 << 10
-
-
 class Listening:
     """Told by an upstream of the answer to one request; awaited by whoever asked."""
 
     __slots__ = (
-        "_answer", "_arrived", "_chunks", "_ended", "_error", "_gathers", "_head", "_paused",
-        "_size", "_waiting", "ask",
+        "_answer", "_arrived", "_error", "_gathers", "_head", "_most", "_pieces", "_rest", "_size",
+        "ask",
     )  # fmt: skip
 
     def __init__(self, gathers: Gathers) -> None:
         # Made by whoever waits: an answer may be told without.
         self._arrived: asyncio.Future[None] | None = None
         self._answer: Answer | None = None
+        self._error: UpstreamError | None = None
         self._gathers = gathers
         self._head: tuple[int, Headers | Pairs] | None = None
-        self._chunks: deque[bytes] = deque()
+        self._most = 0
+        self._pieces: list[bytes] = []
         self._size = 0
-        self._ended = False
-        self._paused = False
-        self._error: UpstreamError | None = None
-        self._waiting: asyncio.Future[None] | None = None
+        self._rest: Rest | None = None
+        """What follows, once the answer is handed on."""
         self.ask: Any = None
 
     async def answer(self) -> Answer:
@@ -71,69 +67,41 @@ class Listening:
 
     def began(self, status: int, headers: Headers | Pairs) -> None:
         self._head = (status, headers)
-        if self._gathers(status, headers) <= 0:
+        self._most = self._gathers(status, headers)
+        if self._most <= 0:
             self._hand_on()
 
     def chunk(self, data: bytes) -> None:
-        self._chunks.append(data)
+        if self._rest is not None:
+            self._rest.put(data)
+            return
+        self._pieces.append(data)
         self._size += len(data)
-        if self._answer is None:
-            assert self._head is not None
-            if self._size > self._gathers(*self._head):
-                self._hand_on()
-        elif self._size > _HIGH_WATER and not self._paused:
-            self._paused = True
-            self.ask.pause()
-        self._wake()
+        if self._size > self._most:
+            self._hand_on()
 
     def ended(self) -> None:
-        self._ended = True
-        if self._answer is None:
+        if self._rest is not None:
+            self._rest.close(True)
+        else:
             assert self._head is not None
-            self._arrive(Answer(*self._head, b"".join(self._chunks)))
-        self._wake()
+            self._arrive(Answer(*self._head, b"".join(self._pieces)))
 
     def failed(self, error: UpstreamError) -> None:
-        self._error = error
-        if self._answer is None:
+        if self._rest is not None:
+            self._rest.close(error)
+        else:
+            self._error = error
             self._arrive(None)
-        self._wake()
+
+    def _hand_on(self) -> None:
+        assert self._head is not None
+        self._rest = Rest(self.ask)
+        body = b"".join(self._pieces)
+        self._pieces = []
+        self._arrive(Answer(*self._head, body, self._rest))
 
     def _arrive(self, answer: Answer | None) -> None:
         self._answer = answer
         if self._arrived is not None and not self._arrived.done():
             self._arrived.set_result(None)
-
-    # -- the rest of an answer that is handed on -----------------------------------------
-
-    def _hand_on(self) -> None:
-        assert self._head is not None
-        body = b"".join(self._chunks)
-        self._chunks.clear()
-        self._size = 0
-        self._arrive(Answer(*self._head, body, self._rest()))
-
-    async def _rest(self) -> AsyncGenerator[bytes, None]:
-        try:
-            while True:
-                while self._chunks:
-                    chunk = self._chunks.popleft()
-                    self._size -= len(chunk)
-                    if self._paused and self._size < _LOW_WATER:
-                        self._paused = False
-                        self.ask.resume()
-                    yield chunk
-                if self._error is not None:
-                    raise self._error
-                if self._ended:
-                    return
-                self._waiting = asyncio.get_running_loop().create_future()
-                await self._waiting
-        finally:
-            if not self._ended and self._error is None:
-                self.ask.abandon()
-
-    def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None and not waiting.done():
-            waiting.set_result(None)
