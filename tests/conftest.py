@@ -23,4 +23,5 @@ pytest_plugins = [
     # Of those above.
     "tests.fixtures.edge_site",
     "tests.fixtures.stronghold",
+    "tests.fixtures.hooks",
 ]
