@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from contextlib import suppress
@@ -65,15 +66,23 @@ class Held:
         self._body = body
 
     async def settle(self, outcome: Outcome) -> None:
-        """The body first: it is of no use to an item that is not settled, and no harm."""
+        """What was done is settled whatever becomes of its body, which only serves to know it."""
         try:
-            if self._body is not None:
-                name = json.dumps(self.claim.operation.ref.key).encode()
-                with suppress(ClaimLost):
-                    await self._body.asettle(Outcome(Kind.VALUE, body=name))
-            await self.claim.asettle(outcome)
+            if self._body is None:
+                await self.claim.asettle(outcome)
+                return
+            # Side by side, so that they share a commit.
+            settling = (self._settle(self._body), self.claim.asettle(outcome))
+            for ended in await asyncio.gather(*settling, return_exceptions=True):
+                if isinstance(ended, BaseException):
+                    raise ended
         finally:
             self.abandon()
+
+    async def _settle(self, body: Claim) -> None:
+        name = json.dumps(self.claim.operation.ref.key).encode()
+        with suppress(ClaimLost, *_AWAY):
+            await body.asettle(Outcome(Kind.VALUE, body=name))
 
     async def release(self) -> None:
         try:
