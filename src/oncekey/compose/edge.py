@@ -136,12 +136,14 @@ class EdgeWork:
         return json.dumps(document).encode()
 
     def _receiver(self, settings: Settings, table: Table, identities: Identities) -> Receiver:
+        forwarding = Forwarding(table, identities.gateway)
         return Receiver(
             self._ledger,
             sources_of(settings, self._ledger),
             providers_for(settings),
             self._engine,
-            Forwarding(table, identities.gateway),
+            forwarding,
+            takeover=forwarding.takeover,
             public_url=settings.webhooks.public_url,
         )
 

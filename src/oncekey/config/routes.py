@@ -79,6 +79,9 @@ class _Checked:
         elif each.uncertain == "recover" and not asks:
             message = 'uncertain = "recover" asks the same function as takeover = "recover": add '
             self._complain("uncertain", f"{message}that, or choose refuse or rerun")
+        elif each.uncertain == "rerun" and each.takeover not in {None, "rerun"}:
+            message = f'uncertain = "rerun" asks again what takeover = "{each.takeover}" does not: '
+            self._complain("uncertain", f"{message}what may be asked twice may be so after both")
 
     def check_retention(self) -> None:
         name, classes = self._each.retention, {**DEFAULT_CLASSES, **self._settings.retention}

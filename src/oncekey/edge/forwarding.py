@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from oncekey.core.errors import ConfigurationError, UpstreamUncertain
 from oncekey.core.finality import is_final_status
-from oncekey.core.model import Kind, Outcome
+from oncekey.core.model import Kind, Outcome, Takeover
 from oncekey.core.scope import namespace_of
 from oncekey.edge.asked import Asked
 from oncekey.edge.cleaning import from_upstream, to_upstream
@@ -30,17 +30,27 @@ class Forwarding:
 
     async def __call__(self, request: ForwardRequest) -> Answered | Broken:
         """Raises `UpstreamError`, and `ConfigurationError` when no route has the path."""
-        route = self._table.find(_METHOD, request.path)
-        if route is None or route.upstream is None:
+        route = self._route_of(request.path)
+        if route is None:
             raise ConfigurationError(
                 f"no route with an upstream takes POST {request.path}; add one to [[routes]]"
             )
         try:
             return Answered(*await _asked(route, request, self._gateway))
         except UpstreamUncertain as error:
-            if route.uncertain == "refuse":
+            # Whoever is asked by "recover" knows the requests of clients, not deliveries.
+            if route.uncertain != "rerun":
                 raise
             return Broken(error, again=True)
+
+    def takeover(self, path: str) -> Takeover:
+        """What the route says of a delivery whose process died."""
+        route = self._route_of(path)
+        return "rerun" if route is None else route.rule.takeover
+
+    def _route_of(self, path: str) -> EdgeRoute | None:
+        route = self._table.find(_METHOD, path)
+        return None if route is None or route.upstream is None else route
 
 
 async def _asked(

@@ -17,7 +17,7 @@ from oncekey.core.errors import (
     UpstreamUnreachable,
 )
 from oncekey.core.execution import PromiseState, Sort
-from oncekey.core.model import Headers, Operation, Outcome
+from oncekey.core.model import Headers, Operation, Outcome, Takeover
 from oncekey.durable.address import ByKey
 from oncekey.durable.cel import ConditionTrouble
 from oncekey.durable.engine import Engine
@@ -107,6 +107,8 @@ class ForwardRequest(NamedTuple):
 ForwardTo = Callable[[ForwardRequest], Awaitable[Answered | Broken]]
 """Raises `UpstreamUnreachable` when nothing was sent, `UpstreamUncertain` where a request that
 broke off is not to be sent again, and `ConfigurationError` when no route has the path."""
+TakeoverAt = Callable[[str], Takeover]
+"""What the route with this path says of a request whose process died."""
 
 
 def check_then(then: Then) -> None:

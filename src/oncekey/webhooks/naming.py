@@ -8,7 +8,7 @@ from urllib.parse import quote
 from oncekey.core.claim import Claim
 from oncekey.core.errors import IdentifierMissing
 from oncekey.core.key import MAX_KEY_LENGTH
-from oncekey.core.model import Operation, Ref
+from oncekey.core.model import Operation, Ref, Takeover
 from oncekey.core.scope import Scope, namespace_of
 from oncekey.webhooks.delivery import Event, Item
 from oncekey.webhooks.sources import SUBJECT, Source
@@ -21,7 +21,7 @@ _PATH = "POST /api/v1/webhooks/"
 _PLAIN = "._~:-"
 
 
-def operation_of(source: Source, item: Item) -> Operation:
+def operation_of(source: Source, item: Item, takeover: Takeover = "rerun") -> Operation:
     """An item is the same whatever else is in the delivery, so there is no fingerprint."""
     key = f"{source.provider}-{quote(item.identifier, safe=_PLAIN, errors='surrogatepass')}"
     if len(key) > MAX_KEY_LENGTH:
@@ -29,7 +29,7 @@ def operation_of(source: Source, item: Item) -> Operation:
             f"the identifier is too long to be a key: with the provider in front of it and special "
             f"characters encoded it has {len(key)} characters; {MAX_KEY_LENGTH} are allowed"
         )
-    return Operation(Ref(_scope_of(source), key), retention=RETENTION)
+    return Operation(Ref(_scope_of(source), key), retention=RETENTION, takeover=takeover)
 
 
 def body_operation_of(source: Source, event: Event, item: Item, key: str) -> Operation:

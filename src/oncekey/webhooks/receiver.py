@@ -13,16 +13,17 @@ from oncekey.core.clock import Clock
 from oncekey.core.deliveries import Deliveries, Verdict
 from oncekey.core.errors import IdentifierMissing, NotFound, OnceKeyError, SignatureInvalid
 from oncekey.core.ledger import Ledger
-from oncekey.core.model import Headers, Operation
+from oncekey.core.model import Headers, Operation, Takeover
 from oncekey.durable.engine import Engine
 from oncekey.durable.shapes import json_of
 from oncekey.webhooks import replies
-from oncekey.webhooks.acting import Acting, ForwardTo
+from oncekey.webhooks.acting import Acting, ForwardTo, TakeoverAt
 from oncekey.webhooks.delivery import Delivery, Event, Item
 from oncekey.webhooks.handling import Handling, Result
 from oncekey.webhooks.naming import operation_of, place_of
 from oncekey.webhooks.provider import Provider
 from oncekey.webhooks.sources import Source, Sources
+from oncekey.webhooks.then import Forward, Then
 from oncekey.wire.problem import Response
 from oncekey.wire.replies import ok, plain
 
@@ -43,9 +44,14 @@ class Incoming(NamedTuple):
     body: bytes
 
 
+def _rerun(_: str) -> Takeover:
+    return "rerun"
+
+
 class Receiver:
-    """`forward` asks a route of the edge. `public_url` is where providers find this server, when
-    that is not what the requests themselves say: `https://hooks.example.com`."""
+    """`forward` asks a route of the edge, `takeover` tells its rule. `public_url` is where
+    providers find this server, when that is not what the requests themselves say:
+    `https://hooks.example.com`."""
 
     def __init__(
         self,
@@ -55,12 +61,14 @@ class Receiver:
         engine: Engine | None,
         forward: ForwardTo | None,
         *,
+        takeover: TakeoverAt = _rerun,
         public_url: str | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._sources = sources
         self._providers = providers
         self._handling = Handling(ledger, Acting(engine, forward))
+        self._takeover = takeover
         self._deliveries = Deliveries(ledger)
         self._observe = ledger.observe
         self._public_url = None if public_url is None else public_url.rstrip("/")
@@ -77,7 +85,8 @@ class Receiver:
         try:
             event = await self._verified(source, request)
             # A name that no key can be made of is refused before anything is done.
-            work = {operation_of(source, item): item for item in event.items}
+            takeover = self._takeover_of(source.then)
+            work = {operation_of(source, item, takeover): item for item in event.items}
         except OnceKeyError as error:
             return self._refuse(source, request, error)
         if event.reply is not None:
@@ -106,6 +115,10 @@ class Receiver:
         target = request.path + (b"?" + request.query if request.query else b"")
         url = base + target.decode("latin-1")
         return Delivery(url, request.headers, request.body, request.method)
+
+    def _takeover_of(self, then: Then) -> Takeover:
+        """Durable work knows by its key what was done; a service behind may not."""
+        return self._takeover(then.path) if isinstance(then, Forward) else "rerun"
 
     async def _handled(
         self, source: Source, event: Event, work: Mapping[Operation, Item]

@@ -7,6 +7,7 @@ import pytest
 
 from oncekey import Kind, Ledger, Outcome
 from oncekey.core.errors import ConfigurationError, UpstreamTimeout, UpstreamUnreachable
+from oncekey.core.model import Takeover
 from oncekey.webhooks.acting import Answered, Broken, ForwardRequest
 from tests.fixtures.post import TENANT, header, post_on, told
 
@@ -172,3 +173,30 @@ async def test_a_service_that_is_slow_is_asked_once(ledger: Ledger) -> None:
         assert (await first).status == 200
         assert (await stripe.deliver(EVENT)).status == 200
         assert len(asked) == 1
+
+
+@pytest.mark.parametrize("takeover, status, times", [("rerun", 200, 2), ("refuse", 500, 1)])
+@pytest.mark.parametrize("provider", ["stripe", "github"])
+async def test_whoever_is_cut_off_in_the_middle_leaves_it_to_the_rule_of_the_route(
+    ledger: Ledger, takeover: Takeover, status: int, times: int, provider: str
+) -> None:
+    begun, asked = asyncio.Event(), []
+
+    async def behind(request: ForwardRequest) -> Answered:
+        asked.append(request)
+        if len(asked) == 1:
+            begun.set()
+            await asyncio.Event().wait()
+        return answered(200)
+
+    async with post_on(ledger, forward=behind, takeover=takeover) as post:
+        webhook = await post.webhook(provider, "forward:/payments")
+        lines = {"x_github_delivery": "one"} if provider == "github" else {}
+        first = asyncio.create_task(webhook.deliver(EVENT, **lines))
+        await begun.wait()
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        for _ in range(2):
+            assert (await webhook.insist(EVENT, **lines)).status == status
+        assert len(asked) == times

@@ -244,6 +244,10 @@ def test_deliveries_have_no_options_of_clients(tmp_path: Path, option: str) -> N
         ),
         ("policy = 'REQUIRED_A'\nuncertain = 'recover'", '7: uncertain = "recover" asks the same '),
         (
+            "policy = 'REQUIRED_A'\nuncertain = 'rerun'\ntakeover = 'refuse'",
+            '7: uncertain = "rerun" asks again what takeover = "refuse" does not: ',
+        ),
+        (
             "policy = 'REQUIRED_A'\nlevel = 'org'",
             "7: routes[0].level is 'org', not one of project, ",
         ),
@@ -266,6 +270,8 @@ def test_options_of_a_route_that_do_not_go_together(
         "policy = 'REQUIRED_B'\nsource = 'wh_k3v5yd7wq2mz4bxr'",
         "policy = 'PROHIBITED'\nin_flight = 'attach'\nretention = 'financial'",
         "policy = 'REQUIRED_A'\nuncertain = 'recover'\ntakeover = 'recover'\nrecover = 'a:b'",
+        "policy = 'REQUIRED_A'\nuncertain = 'rerun'\ntakeover = 'rerun'",
+        "policy = 'REQUIRED_A'\nuncertain = 'refuse'\ntakeover = 'refuse'",
     ],
 )
 def test_options_of_a_route_that_go_together(tmp_path: Path, options: str) -> None:
