@@ -124,7 +124,7 @@ def test_a_busy_port_is_told(oncekey: Run, shop: Path) -> None:
 @pytest.mark.parametrize(
     "words, told",
     [
-        ([], "there is no app to serve; name it with --app module:app, [app] target or "),
+        ([], "there is nothing to serve; name an app with --app module:app, [app] target or "),
         (["--app", "shop"], "--app: app.target is 'shop', not of the form 'module:name'"),
         (["--app", "shops:app"], "shops:app: there is no module shops in "),
         (["--app", "shop:wrong"], "shop:wrong: the module shop has no 'wrong'"),

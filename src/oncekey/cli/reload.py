@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import click
 
+from oncekey.cli.failure import Failure
 from oncekey.cli.text import escaped
 from oncekey.compose.address import without_secrets
 from oncekey.compose.service import Service
@@ -52,7 +53,7 @@ def staying() -> Iterator[list[str]]:
     mistakes: list[str] = []
     try:
         yield mistakes
-    except OnceKeyError as error:
+    except (OnceKeyError, Failure) as error:
         mistakes += str(error).splitlines() or [type(error).__name__]
         for line in mistakes:
             log.error("%s", escaped(without_secrets(line)))  # noqa: TRY400 - told without a trace

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 
 from oncekey.cli.failure import Failure
 from oncekey.cli.options import settings_of
 from oncekey.compose.address import Memory, address_of
-from oncekey.config import Settings
+from oncekey.config import DEFAULT_FILE, Settings
 
 
 @click.command()
@@ -36,16 +37,18 @@ def serve(
     port: int | None,
     workers: int | None,
 ) -> None:
-    """Run an app with its requests made safe to retry, and workflows.
+    """Make requests safe to retry: to an app, or to services behind.
 
     Requests with an Idempotency-Key run once; every retry gets the stored answer. Routes of the
-    configuration say where a key is required and how long answers are kept. Workflows are run
+    configuration say where a key is required and how long answers are kept; those with an upstream
+    are forwarded to the service there, for callers with an API key or a token. Workflows are run
     here, and offered to callers with an API key under /api. [app] workflows in the configuration
     serves them beside an ASGI app. Ctrl-C or SIGTERM lets running requests and steps finish first;
     SIGHUP reads the configuration again, for the requests that come from then on.
 
     \b
     Examples:
+      oncekey serve
       oncekey serve --app shop:app
       oncekey serve --app shop:workflows
       oncekey serve --config examples/quickstart/oncekey.toml --port 9000
@@ -58,14 +61,22 @@ def serve(
         "server.port": port,
         "server.workers": workers,
     }
-    read = functools.partial(settings_of, config, options)
+    if config is None and DEFAULT_FILE.exists():
+        # Once it was there, it is a mistake when it is gone.
+        config = DEFAULT_FILE
+    read = functools.partial(_settings_to_serve, config, options)
     settings = read()
-    _check(settings)
     try:
         from oncekey.cli.server import run
     except ModuleNotFoundError as error:
         raise Failure(f"{error}; serving needs it: pip install 'oncekey[edge]'") from error
     run(settings, read)
+
+
+def _settings_to_serve(config: Path | None, options: dict[str, Any]) -> Settings:
+    settings = settings_of(config, options)
+    _check(settings)
+    return settings
 
 
 def _check(settings: Settings) -> None:
@@ -74,7 +85,8 @@ def _check(settings: Settings) -> None:
     # Routes alone are forwarded, or decided about for a gateway.
     if not (targets or settings.routes):
         raise Failure(
-            "there is no app to serve; name it with --app module:app, [app] target or workflows"
+            "there is nothing to serve; name an app with --app module:app, [app] target or "
+            "workflows, or add [[routes]] with an upstream"
         )
     if server.workers > 1 and isinstance(address_of(settings.store.url), Memory):
         raise Failure("memory:// lives inside one process; use --workers 1 or another store")
