@@ -146,7 +146,8 @@ def main() -> None:
         return
     if arguments.redraw:
         for folder in FOLDERS.values():
-            _write(results_of(json.loads((folder / "results.json").read_text())), folder)
+            if (folder / "results.json").exists():
+                _write(results_of(json.loads((folder / "results.json").read_text())), folder)
         return
     missing = machine.install_tools()
     scenarios = _scenarios(arguments)

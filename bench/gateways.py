@@ -25,7 +25,8 @@ from bench.machine import LOAD_CPU, PROGRAMS, SERVER_CPU, pinned, program
 from bench.services import ServiceFailed, end, free_port, wait_for_port
 from bench.serving import BODY, ROOT, UVICORN
 
-QUIET_SECONDS = 0.05
+QUIET_SECONDS = 0.1
+QUIET_LOOKS = 3
 _FOLDER = Path(__file__).parent / "apps" / "edge"
 _EXAMPLE = ROOT / "examples" / "nginx"
 # The ports in the files of both folders: the gateway's own, OnceKey's and the service's.
@@ -86,11 +87,11 @@ class Gateways:
 
     def runs(self) -> int:
         """How many requests have reached the service, when no more are on their way to it."""
-        before, now = -1, self._counted()
-        while before != now:
+        found = [self._counted()]
+        while found[-QUIET_LOOKS:] != [found[-1]] * QUIET_LOOKS:
             time.sleep(QUIET_SECONDS)
-            before, now = now, self._counted()
-        return now
+            found.append(self._counted())
+        return found[-1]
 
     def _counted(self) -> int:
         self._asked += 1
