@@ -19,6 +19,8 @@ _LINE = b": ".join
 _BODILESS = frozenset({b"GET", b"HEAD", b"DELETE", b"OPTIONS", b"TRACE"})
 _WRITTEN_HERE = HOP_BY_HOP | {b"host", b"content-length", b"expect"}
 _MOST_KNOWN = 1024
+# Clients make up the names of headers.
+_LONGEST_KNOWN = 64
 
 
 class RequestWriter:
@@ -78,7 +80,7 @@ class RequestWriter:
             raise InvalidInput("the name of a header has a character that no name may have")
         if name.lower() in _WRITTEN_HERE:
             raise InvalidInput(f"the header {name.decode()} is the connection's own: leave it out")
-        if len(self._known) < _MOST_KNOWN:
+        if len(self._known) < _MOST_KNOWN and len(name) <= _LONGEST_KNOWN:
             self._known.add(name)
 
 
