@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from oncekey.core.errors import KeyInvalid
+from oncekey.core.model import make
 from oncekey.core.scope import PLATFORM_LEVEL, TENANT_LEVEL, namespace_of
 from oncekey.edge.known import Known
 from oncekey.edge.policy import EdgeRoute
@@ -40,6 +41,9 @@ Verdict = Pass | Protect | Refuse
 def decide(route: EdgeRoute, known: Known, key_lines: Sequence[bytes]) -> Verdict:
     """`key_lines`: the values of every Idempotency-Key header of the request."""
     namespace = namespace_at(route, known)
+    if not key_lines and route.passes:
+        # Most requests have no key, and need none.
+        return make(Pass, (namespace,))
     match route.policy:
         case "HANDLER_INTERNAL_C":
             return Pass(namespace)

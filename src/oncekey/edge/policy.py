@@ -72,6 +72,11 @@ class EdgeRoute:
         return origin_of(self.upstream.address)
 
     @cached_property
+    def passes(self) -> bool:
+        """Whether a request without a key is let through."""
+        return self.policy not in {"REQUIRED_A", "REQUIRED_B"}
+
+    @cached_property
     def short(self) -> bool:
         """Whether its requests are forwarded as they come: deliveries are verified first."""
         return self.upstream is not None and self.policy != "REQUIRED_B"
@@ -82,6 +87,8 @@ class Table:
 
     def __init__(self, routes: Iterable[EdgeRoute]) -> None:
         self.routes = tuple(routes)
+        self.lets_in_anybody = any(each.anonymous for each in self.routes)
+        """Whether a request without credentials may have been let in somewhere."""
         self._patterns = [(Route(each.path, each.rule).pattern, each) for each in self.routes]
         self._plain = self._without_parameters()
 
