@@ -4,10 +4,12 @@ in this process."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 from urllib.parse import quote
 
 from oncekey.edge.asked import Answer, Asked, Following
@@ -27,6 +29,10 @@ from oncekey.wire.headers import lines_of
 from oncekey.wire.identity import namespace_of_credentials
 from oncekey.wire.problem import Response, problem
 from oncekey.wire.replies import ok
+
+log = logging.getLogger("oncekey")
+
+T = TypeVar("T")
 
 DOCUMENT = "/edge/openapi.json"
 _READS = frozenset({"GET", "HEAD"})
@@ -58,8 +64,10 @@ class Edge:
 
     def keeps(self, path: str) -> bool:
         """Whether it may be one of the edge's own, or the API's, whatever routes there are."""
-        own = path.startswith(_OWN) or bool(self.recovery.routes_of(path))
-        return own or self.reserved(path)
+        return self.is_own(path) or self.reserved(path)
+
+    def is_own(self, path: str) -> bool:
+        return path.startswith(_OWN) or bool(self.recovery.routes_of(path))
 
 
 class EdgeApp:
@@ -88,7 +96,7 @@ class EdgeApp:
             else:
                 await self._app(scope, receive, send)
             return
-        answer = await self._own(edge, asked, receive)
+        answer = await _guarded(asked, self._own(edge, asked, receive))
         if answer is not None:
             await send_answer(send, answer)
             return
@@ -97,7 +105,8 @@ class EdgeApp:
             await self._app(scope, receive, send)
         elif route.source and edge.hooks is not None:
             reading = Reading(receive, edge.body_timeout)
-            await respond(send, await edge.hooks.receive_at(route, asked, reading))
+            work = edge.hooks.receive_at(route, asked, reading)
+            await respond(send, await _guarded(asked, work))
         else:
             await self._serve(edge, asked, route, receive, send)
 
@@ -121,9 +130,10 @@ class EdgeApp:
         """By operation where there are no `routes`. Callers of the app in this process are known by
         their credentials alone, as the app's own requests are."""
         own = namespace_of_credentials(lines_of(asked.headers).credentials)
-        anonymous = all(route.anonymous for route in routes)
-        known: Known | Response | None
-        known = await edge.proxy.identify(asked, anonymous=bool(routes) and anonymous)
+        anonymous = (
+            all(route.anonymous for route in routes) if routes else edge.table.lets_in_anybody
+        )
+        known: Known | Response | None = await edge.proxy.identify(asked, anonymous=anonymous)
         if isinstance(known, Response):
             if not edge.has_app or any(route.upstream is not None for route in routes):
                 return known
@@ -135,7 +145,7 @@ class EdgeApp:
     async def _serve(
         self, edge: Edge, asked: Asked, route: EdgeRoute, receive: Receive, send: Send
     ) -> None:
-        admitted = await edge.proxy.admit(asked, route)
+        admitted = await _guarded(asked, edge.proxy.admit(asked, route))
         if isinstance(admitted, Response):
             await respond(send, admitted)
             return
@@ -149,18 +159,26 @@ class EdgeApp:
             await respond(send, body)
             return
         try:
-            await send_answer(send, await edge.proxy.forward(asked, admitted, body), receive)
+            answer = await _guarded(asked, edge.proxy.forward(asked, admitted, body))
+            await send_answer(send, answer, receive)
         finally:
             if isinstance(body, Body):
                 body.close()
 
 
+async def _guarded(asked: Asked, work: Awaitable[T]) -> T | Response:
+    """Whatever breaks is told as every other problem is."""
+    try:
+        return await work
+    except Exception:
+        log.exception("%s %s failed", asked.method, asked.path)
+        return problem("internal-error")
+
+
 def _is_ours(edge: Edge, asked: Asked) -> bool:
     """Whether somebody could take its path for one of the edge's."""
-    path = asked.path
-    if path.startswith((DECIDE, WEBHOOKS, OPERATIONS)) or edge.recovery.routes_of(path):
-        return True
-    return any(route.upstream is not None for route in edge.table.matching(path))
+    forwarded = any(route.upstream is not None for route in edge.table.matching(asked.path))
+    return forwarded or edge.is_own(asked.path)
 
 
 async def decided(edge: Edge, asked: Asked) -> Response:

@@ -177,8 +177,9 @@ class EdgeProtocol(StrictHttp):
                 self.due += taken.edge.body_timeout
                 self._pieces = []
                 parser = self.parser
-                keep = parser.should_keep_alive() and parser.get_http_version() != "1.0"
-                self.cycle = Cycle(keep)  # type: ignore[assignment]
+                modern = parser.get_http_version() != "1.0"
+                cycle = Cycle(modern and parser.should_keep_alive(), knows_chunks=modern)
+                self.cycle = self._running = cycle  # type: ignore[assignment]
                 return
         self.due = NEVER
         self._go_long()
@@ -320,23 +321,22 @@ class EdgeProtocol(StrictHttp):
             cycle.response_complete = True
             return
         status, headers, body = answer[:3]
-        head = self._head_of(status, headers, cycle, len(body))
         bodiless = status in _BODILESS or (asked is not None and asked.method == "HEAD")
+        framing = b"" if bodiless else b"content-length: %d\r\n" % len(body)
+        head = self._head_of(status, headers, cycle, framing)
         self.transport.write(head if bodiless else head + body)
         self._complete(cycle)
 
-    def _head_of(self, status: int, headers: Any, cycle: Any, length: int | None) -> bytes:
-        """`length` is that of the body, None when it is not known: then it goes in chunks."""
+    def _head_of(self, status: int, headers: Any, cycle: Any, framing: bytes) -> bytes:
+        """`framing` says where the body ends, unless one of `headers` does."""
         lines = [STATUS_LINE[status]]
         for name, value in self.server_state.default_headers:
             lines += (name, b": ", value, b"\r\n")
-        framed = status in _BODILESS
         for name, value in headers:
             if name == b"content-length":
-                framed = True
+                framing = b""
             lines += (name, b": ", value, b"\r\n")
-        if not framed:
-            lines.append(_CHUNKED if length is None else b"content-length: %d\r\n" % length)
+        lines.append(framing)
         if not cycle.keep_alive:
             lines.append(b"connection: close\r\n")
         lines.append(b"\r\n")
@@ -344,8 +344,10 @@ class EdgeProtocol(StrictHttp):
 
     async def _stream(self, answer: Answer, rest: Any, cycle: Any) -> None:
         status, headers, body, _ = answer
-        chunked = not any(name == b"content-length" for name, _ in headers)
-        self.transport.write(self._head_of(status, headers, cycle, None))
+        measured = any(name == b"content-length" for name, _ in headers)
+        chunked = cycle.knows_chunks and not measured
+        framing = _CHUNKED if chunked else b""
+        self.transport.write(self._head_of(status, headers, cycle, framing))
         try:
             async with aclosing(rest):
                 await self._write_on(body, chunked, cycle)
@@ -355,7 +357,10 @@ class EdgeProtocol(StrictHttp):
                         return
         except UpstreamError:
             # Half an answer must not look like a whole one.
-            self.transport.close()
+            if chunked or measured:
+                self.transport.close()
+            else:
+                self.transport.abort()
             return
         if chunked:
             self.transport.write(b"0\r\n\r\n")

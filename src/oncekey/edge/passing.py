@@ -30,12 +30,14 @@ class _Event:
 class Cycle:
     """What the protocol asks about an exchange that is under way."""
 
-    __slots__ = ("disconnected", "keep_alive", "response_complete")
+    __slots__ = ("disconnected", "keep_alive", "knows_chunks", "response_complete")
     message_event = _Event()
     response_started = False
 
-    def __init__(self, keep_alive: bool) -> None:
+    def __init__(self, keep_alive: bool, *, knows_chunks: bool = True) -> None:
         self.keep_alive = keep_alive
+        self.knows_chunks = knows_chunks
+        """Whether the client does: one of HTTP/1.0 reads until the connection ends."""
         self.disconnected = False
         self.response_complete = False
 

@@ -28,6 +28,7 @@ from oncekey.edge.concluding import Concluding
 from oncekey.edge.decide import Pass, Protect, Refuse, decide
 from oncekey.edge.identity import Identities, Known
 from oncekey.edge.policy import EdgeRoute, Table
+from oncekey.edge.reading import RequestCut
 from oncekey.edge.sending import Listening, as_it_comes
 from oncekey.wire.answer import way_of
 from oncekey.wire.body import Body
@@ -127,7 +128,8 @@ class Proxy:
         try:
             return await self._asked_behind(asked, admitted, key, body, Listening(as_it_comes))
         except (UpstreamError, InvalidInput) as error:
-            return Answer(*problem_of(error))
+            cut = isinstance(error.__cause__, RequestCut)
+            return Answer(*(problem("request-timeout") if cut else problem_of(error)))
 
     def pass_on(self, asked: Asked, admitted: Admitted, body: bytes, listening: Listening) -> None:
         """Forward without waiting; whoever listens is told of the answer."""
@@ -199,7 +201,8 @@ class Proxy:
         listening: Listening,
     ) -> None:
         lines = to_upstream(asked, admitted.verdict.namespace, key, self.identities.gateway)
-        content, length = (body.chunks(), body.size) if isinstance(body, Body) else (body, None)
+        content = body.chunks() if isinstance(body, Body) else body
+        length = None if isinstance(body, bytes) else _length_of(asked, body)
         listening.ask = admitted.route.upstream.ask(
             asked.method.encode(), asked.target, lines, content, listening, length=length
         )
@@ -232,3 +235,10 @@ class Proxy:
             known = Remembered(ref.digest, replay.record, response_of(replay))
             self._memo.put(request, known)
         return known.response
+
+
+def _length_of(asked: Asked, body: Body | AsyncIterable[bytes]) -> int | None:
+    """Of a body that comes in pieces, when it is known: some services read nothing without it."""
+    if isinstance(body, Body):
+        return body.size
+    return next((int(value) for name, value in asked.headers if name == b"content-length"), None)

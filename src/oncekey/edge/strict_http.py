@@ -36,6 +36,13 @@ class StrictHttp(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
+        left = self._feed(data)
+        while left is not None:
+            self._feed(self._plain_head())
+            left = self._feed(left) if left else None
+
+    def _feed(self, data: bytes | memoryview) -> memoryview | None:
+        """What follows a head that must be read again, when there is one in `data`."""
         self._chunk = len(data)
         # Of a head that began together with something else, that first part is not counted.
         self._came = self._came + len(data) if self.begun else 0
@@ -43,14 +50,14 @@ class StrictHttp(HttpToolsProtocol):
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             if self.is_plain:
-                self._read_plain(data[upgrade.args[0] :])
-            else:
-                self.handle_websocket_upgrade()
+                return memoryview(data)[upgrade.args[0] :]
+            self.handle_websocket_upgrade()
         except httptools.HttpParserError:
             self.refuse(_TOO_LARGE if self._is_large else _MALFORMED)
         else:
             if self.begun and self._came > MAX_HEAD:
                 self.refuse(_TOO_LARGE)
+        return None
 
     def refuse(self, answer: Response) -> None:
         """Nothing more is read from this connection."""
@@ -97,7 +104,8 @@ class StrictHttp(HttpToolsProtocol):
         lines = sum([len(name) + len(value) + 4 for name, value in self.headers or ()])
         return len(self.url) + lines > MAX_HEAD
 
-    def _read_plain(self, rest: bytes) -> None:
+    def _plain_head(self) -> bytes:
+        """The head just read without what asks for another protocol, for a parser that is new."""
         parser = self.parser
         version = parser.get_http_version().encode()
         head = [parser.get_method(), b" ", self.url, b" HTTP/", version, b"\r\n"]
@@ -105,4 +113,4 @@ class StrictHttp(HttpToolsProtocol):
             if name not in _LEAVES:
                 head += (name, b": ", value, b"\r\n")
         self.parser = httptools.HttpRequestParser(self)
-        self.data_received(b"".join([*head, b"\r\n", rest]))
+        return b"".join([*head, b"\r\n"])
