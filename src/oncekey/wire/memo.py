@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 from oncekey.core.model import Record
 from oncekey.wire.problem import Response
 
-_MOST = 2048
+MOST = 2048
 # Longer bodies cost more to keep than to read again.
 LONGEST_BODY = 4096
+# What is held here is held beyond what the ledger counts of it.
+LONGEST_ANSWER = 16 << 10
 
 
 class Remembered(NamedTuple):
@@ -27,6 +29,8 @@ class Memo:
 
     def put(self, request: Any, remembered: Remembered) -> None:
         self._known.pop(request, None)
+        if len(remembered.response.body) > LONGEST_ANSWER:
+            return
         self._known[request] = remembered
-        while len(self._known) > _MOST:
+        while len(self._known) > MOST:
             self._known.pop(next(iter(self._known)), None)
