@@ -52,6 +52,19 @@ def test_a_webhook_is_made_with_a_secret_that_is_shown_once(shop: Workshop) -> N
         assert secret.removeprefix("whsec_") not in shown
 
 
+def test_a_path_that_no_route_takes_is_told(shop: Workshop) -> None:
+    config = shop.folder / "routed.toml"
+    config.write_text(
+        "[upstreams.shop]\nurl = 'http://127.0.0.1:9'\n[[routes]]\npath = '/hooks/{name}'\n"
+        "methods = ['POST']\nupstream = 'shop'\npolicy = 'REQUIRED_B'\n"
+    )
+    words = ("webhooks", "create", "--provider", "stripe", "--config", config, "--then")
+    assert "note:" not in shop(*words, "forward:/hooks/in").stderr
+    done = shop(*words, "forward:/hook/in")
+    assert done.returncode == 0
+    assert "note: no route with an upstream takes POST /hook/in; " in done.stderr
+
+
 def test_a_webhook_with_everything_said(shop: Workshop) -> None:
     made = create(
         shop, "github", "--tenant", "acme", "--project", "web", "--secret", "0123456789abcdef",

@@ -12,6 +12,7 @@ import click
 from oncekey.cli.failure import Failure
 from oncekey.cli.options import opened
 from oncekey.config import Settings
+from oncekey.config.routes import methods_of
 from oncekey.core.errors import OnceKeyError
 from oncekey.core.ledger import Ledger
 from oncekey.core.webhooks import is_webhook_id
@@ -71,13 +72,27 @@ def checked_id(_: click.Context, __: click.Parameter, webhook_id: str | None) ->
     return webhook_id
 
 
-def then_of(text: str) -> Then:
+def then_of(text: str, settings: Settings) -> Then:
+    """A path that leads nowhere so far is told, not refused: its route may come later."""
     from oncekey.webhooks.acting import check_then
-    from oncekey.webhooks.then import parse_then
+    from oncekey.webhooks.then import Forward, parse_then
 
     then = parse_then(text)
     check_then(then)
+    if isinstance(then, Forward) and not _is_routed(then.path, settings):
+        click.echo(
+            f"note: no route with an upstream takes POST {then.path}; until [[routes]] has one, "
+            "deliveries are answered with 503",
+            err=True,
+        )
     return then
+
+
+def _is_routed(path: str, settings: Settings) -> bool:
+    from oncekey.wire.route import route
+
+    there = [each for each in settings.routes if each.upstream and "POST" in methods_of(each)]
+    return any(route(each.path).pattern.fullmatch(path) for each in there)
 
 
 def secret_of(given: str | None, provider: Provider) -> str | None:

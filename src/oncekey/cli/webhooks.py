@@ -73,7 +73,7 @@ def create_webhook(
       oncekey webhooks create --provider github --then workflow:build --secret -
       oncekey webhooks create --provider shopify --then forward:/orders --tenant acme
     """
-    follows, place = then_of(then), (tenant, project or TENANT_LEVEL, provider)
+    follows, place = then_of(then, settings), (tenant, project or TENANT_LEVEL, provider)
     with means_of(settings) as means:
         given, made = secret_of(secret, means.provider(provider)), None
 
