@@ -113,11 +113,13 @@ class EdgeProtocol(StrictHttp):
             # What was asked before is answered; then the connection ends.
             cycle.keep_alive = False
             self.flow.pause_reading()
-        elif (
-            self.begun
-            or cycle is None
-            or not (self._is_free or cycle.response_started or self.pipeline)
-        ):
+            return
+        answers = self.begun or cycle is None
+        if cycle is not None:
+            answers = answers or not (self._is_free or cycle.response_started or self.pipeline)
+            # Nothing of it is handed on any more, not even what was good.
+            cycle.disconnected = True
+        if answers:
             self.write(answer, None, Cycle(keep_alive=False))
         else:
             self.transport.close()
