@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oncekey.api.admin.means import Means
-from oncekey.compose.webhooks import providers_for, sources_of
+from oncekey.compose.webhooks import SharedSources, providers_for
 from oncekey.config.settings import Settings
 from oncekey.core.audit import Audit
 from oncekey.core.callers import Callers
@@ -11,7 +11,9 @@ from oncekey.core.deliveries import Deliveries
 from oncekey.core.ledger import Ledger
 
 
-def means_of(settings: Settings, ledger: Ledger, callers: Callers) -> Means | None:
+def means_of(
+    settings: Settings, ledger: Ledger, callers: Callers, sources: SharedSources
+) -> Means | None:
     """None where there is nothing for admins."""
     if not settings.admin.enabled:
         return None
@@ -19,7 +21,7 @@ def means_of(settings: Settings, ledger: Ledger, callers: Callers) -> Means | No
         callers,
         Audit(ledger),
         Deliveries(ledger),
-        sources_of(settings, ledger),
+        sources.under(settings),
         providers_for(settings),
         settings.retention,
     )

@@ -13,6 +13,7 @@ from oncekey.api.table import ENDPOINTS
 from oncekey.compose.admin import means_of
 from oncekey.compose.reloading import PutInForce
 from oncekey.compose.schedules import scheduler_of
+from oncekey.compose.webhooks import SharedSources
 from oncekey.config.settings import Settings
 from oncekey.core.callers import Callers
 from oncekey.core.ledger import Ledger
@@ -39,12 +40,13 @@ class DurableWork:
         )
         self._scheduler = scheduler_of(settings, ledger, self.engine, grace=grace)
         self.callers = Callers(ledger)
+        self.sources = SharedSources(ledger)
         self.offers_api = offers_api(settings, workflows)
         self.api = Api(
             self.engine,
             self.callers,
             ledger,
-            means_of(settings, ledger, self.callers),
+            means_of(settings, ledger, self.callers, self.sources),
             endpoints=_endpoints(settings, offers_api=self.offers_api),
         )
         self.grpc_port: int | None = None
@@ -65,7 +67,9 @@ class DurableWork:
 
     async def prepare(self, settings: Settings) -> PutInForce:
         """Of all this, only what admins work with can change."""
-        means = await asyncio.to_thread(means_of, settings, self._ledger, self.callers)
+        means = await asyncio.to_thread(
+            means_of, settings, self._ledger, self.callers, self.sources
+        )
 
         def put_in_force() -> None:
             self.api.means = means

@@ -13,7 +13,7 @@ from oncekey.compose.durable import DurableWork
 from oncekey.compose.identities import identities_of
 from oncekey.compose.reloading import PutInForce
 from oncekey.compose.schemes import schemes_of
-from oncekey.compose.webhooks import providers_for, sources_of
+from oncekey.compose.webhooks import SharedSources, providers_for
 from oncekey.config.route_settings import RouteSettings
 from oncekey.config.settings import Settings
 from oncekey.core.callers import Callers
@@ -64,8 +64,9 @@ class EdgeWork:
     ) -> None:
         self._ledger = ledger
         self._engine = None if durable is None else durable.engine
-        # Those whose keys the API of admins revokes: then they are refused at once.
+        # Those that the API of admins changes: then that holds at once.
         self._callers = Callers(ledger) if durable is None else durable.callers
+        self._sources = SharedSources(ledger) if durable is None else durable.sources
         self._has_app = has_app
         self._reserved = reserved
         self._built = self._build(settings)
@@ -139,7 +140,7 @@ class EdgeWork:
         forwarding = Forwarding(table, identities.gateway)
         return Receiver(
             self._ledger,
-            sources_of(settings, self._ledger),
+            self._sources.under(settings),
             providers_for(settings),
             self._engine,
             forwarding,

@@ -27,6 +27,20 @@ def sources_of(settings: Settings, ledger: Ledger) -> Sources:
     return Sources(ledger, keeper_of(settings))
 
 
+class SharedSources:
+    """The same for all who ask under one configuration: what admins change of a webhook holds for
+    the next delivery to this process."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._last: tuple[Settings, Sources] | None = None
+
+    def under(self, settings: Settings) -> Sources:
+        if self._last is None or self._last[0] is not settings:
+            self._last = (settings, sources_of(settings, self._ledger))
+        return self._last[1]
+
+
 def keeper_of(settings: Settings) -> SecretKeeper:
     """Where secrets are kept. Unless a key is configured, there is a file for it beside the
     configuration, which is made when the first secret is: on one machine, that is all it takes."""

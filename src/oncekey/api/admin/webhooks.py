@@ -3,6 +3,7 @@ that is made here is told once; none is ever shown again."""
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import Annotated, Literal
 from urllib.parse import quote
@@ -117,7 +118,9 @@ async def create(call: Call, body: CreateWebhook) -> Response:
 
 async def rotate(call: Call, body: RotateWebhook) -> Response:
     source = await _found(call)
-    made = _provider_of(call, source.provider).new_secret() if body.secret is None else None
+    made = None
+    if body.secret is None:
+        made = await _made_by(_provider_of(call, source.provider))
     secret = check_secret(body.secret or made or "")
     overlap = _overlap_of(body.overlap)
     await note(call, "webhook.rotate", source.id, tenant=source.tenant, overlap=overlap)
@@ -189,8 +192,13 @@ async def _make(
         # A vault may have it already.
         return await create(secret=None), None
     except InvalidInput:
-        made = provider.new_secret()
+        made = await _made_by(provider)
         return await create(secret=made), made
+
+
+async def _made_by(provider: Provider) -> str:
+    """In a thread: for some it is a pair of keys, which takes its time."""
+    return await asyncio.to_thread(provider.new_secret)
 
 
 def _then_of(text: str) -> Then:
