@@ -140,6 +140,8 @@ class Proxy:
     ) -> Answer:
         """Run it once for its key; for a request that `replay` has no answer to."""
         route, rule = admitted.route, admitted.route.rule
+        if len(body) > rule.max_request_body:
+            return Answer(*problem("request-too-large"))
         lines = admitted.lines
         request = Request(asked.method, asked.raw_path, asked.query, lines.content_type, body)
         scope = make(Scope, (verdict.namespace, route.place(asked.method)))

@@ -4,6 +4,7 @@ import base64
 import json
 import socket
 import threading
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import httpx
@@ -187,10 +188,11 @@ def test_large_bodies_go_through_byte_for_byte_with_and_without_a_key(site: Edge
     body = bytes(range(256)) * (6 << 12)
     client = site.client()
 
-    def pieces():  # type: ignore[no-untyped-def]
+    def pieces() -> Iterator[bytes]:
         for start in range(0, len(body), 100_000):
             yield body[start : start + 100_000]
 
+    content: bytes | Iterator[bytes]
     for content in (body, pieces()):
         answer = client.post("/api/v1/notes", content=content)
         assert answer.status_code == 201, answer.text
@@ -199,6 +201,22 @@ def test_large_bodies_go_through_byte_for_byte_with_and_without_a_key(site: Edge
         client.post("/api/v1/notes", content=content, headers={"Idempotency-Key": "large"})
     assert len(site.behind.seen) == 3
     assert base64.b64decode(site.behind.seen[-1]["body"]) == body
+
+
+@pytest.mark.parametrize("size, status", [(1000, 201), (1001, 413), (70_000, 413)])
+def test_no_body_is_larger_than_its_route_takes(
+    edge_site: MakeSite, size: int, status: int
+) -> None:
+    """Small ones and large ones go different ways."""
+    site = edge_site(
+        "[[routes]]\npath = '/small'\nmethods = ['POST']\nupstream = 'behind'\n"
+        "policy = 'ACCEPTED'\nmax_request_body = 1000\n"
+    )
+    body = b"x" * size
+    keyed = site.client().post("/small", content=body, headers={"Idempotency-Key": "k"})
+    assert keyed.status_code == status
+    # What is not kept is not bounded either.
+    assert site.client().post("/small", content=body).status_code == 201
 
 
 def test_repeated_lines_and_binary_answers_are_replayed_byte_for_byte(site: EdgeSite) -> None:
