@@ -18,7 +18,7 @@ from oncekey.edge.gate import DECIDE, gate
 from oncekey.edge.hooks import WEBHOOKS, Hooks
 from oncekey.edge.known import Known
 from oncekey.edge.policy import EdgeRoute, Table
-from oncekey.edge.proxy import Proxy
+from oncekey.edge.proxy import ANONYMOUS, Proxy
 from oncekey.edge.reading import Reading
 from oncekey.edge.recovery import OPERATIONS, Recovery
 from oncekey.edge.target import path_of
@@ -128,19 +128,20 @@ class EdgeApp:
 
     async def _recover(self, edge: Edge, asked: Asked, routes: tuple[EdgeRoute, ...]) -> Response:
         """By operation where there are no `routes`. Callers of the app in this process are known by
-        their credentials alone, as the app's own requests are."""
+        their credentials alone, as the app's own requests are. Whoever has none must know the key:
+        all of them are one caller, and the numbers of operations can be guessed."""
         own = namespace_of_credentials(lines_of(asked.headers).credentials)
-        anonymous = (
-            all(route.anonymous for route in routes) if routes else edge.table.lets_in_anybody
-        )
+        nobody = own == ANONYMOUS.namespace
+        anonymous = bool(routes) and all(route.anonymous for route in routes)
         known: Known | Response | None = await edge.proxy.identify(asked, anonymous=anonymous)
         if isinstance(known, Response):
-            if not edge.has_app or any(route.upstream is not None for route in routes):
+            by_app = edge.has_app and all(route.upstream is None for route in routes)
+            if not by_app or (nobody and not routes):
                 return known
             known = None
         if routes:
             return await edge.recovery.by_key(asked.path, routes, known, own)
-        return await edge.recovery.by_operation(asked.path, known, own)
+        return await edge.recovery.by_operation(asked.path, known, "" if nobody else own)
 
     async def _serve(
         self, edge: Edge, asked: Asked, route: EdgeRoute, receive: Receive, send: Send
@@ -211,6 +212,9 @@ async def send_answer(
     start = {"type": "http.response.start", "status": status, "headers": list(headers)}
     rest: Following | None = more[0] if more else None
     if rest is None:
+        if body and not any(name == b"content-length" for name, _ in headers):
+            # Said here, because servers would send it in chunks, whoever asks.
+            start["headers"] = [*headers, (b"content-length", b"%d" % len(body))]
         await send(start)
         await send({"type": "http.response.body", "body": body})
         return

@@ -153,6 +153,29 @@ async def test_a_client_of_http_1_0_gets_no_chunks(tmp_path: Path) -> None:
         assert await client.end() == b"onetwo"
 
 
+@pytest.mark.parametrize("size", [10, 100_000], ids=["short", "long"])
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+async def test_an_answer_that_is_whole_says_how_long_it_is(
+    tmp_path: Path, size: int, version: str
+) -> None:
+    async def play(line: Line) -> None:
+        await line.request()
+        await line.say(CHUNKED + b"3\r\none\r\n0\r\n\r\n")
+        await line.gone()
+
+    async with edge_before(tmp_path, play) as site:
+        lines = (f"Content-Length: {size}", "Idempotency-Key: k", "Connection: close")
+        for marked in (False, True):
+            async with site.client() as client:
+                client.send("POST", "/orders", *lines, version=version)
+                client.writer.write(b"x" * size)
+                head = await client.head()
+                assert b"transfer-encoding" not in head
+                assert b"content-length: 3\r\n" in head
+                assert (b"idempotent-replayed" in head) is marked
+                assert await client.end() == b"one"
+
+
 async def test_the_length_of_a_body_goes_on_with_it(tmp_path: Path) -> None:
     """Many services read nothing of a body whose length they are not told."""
     size, heads = 200_000, []
