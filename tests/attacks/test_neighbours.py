@@ -222,11 +222,6 @@ def test_anonymous_requests_find_none_but_their_own(fort: Stronghold) -> None:
     assert fort.ask("GET", f"/api/v1/operations/{number}", bearer=bearer()).status_code == 404
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="whoever has no credentials is one caller, so that its operations are found by anybody "
-    "who guesses their numbers, without the key",
-)
 def test_no_anonymous_request_finds_another_by_its_number(fort: Stronghold) -> None:
     """Numbers of one moment follow each other: that of another is one's own and a little more."""
     theirs = fort.ask(path="/open/notes", key="theirs", json=ORDER)

@@ -87,7 +87,6 @@ class Table:
 
     def __init__(self, routes: Iterable[EdgeRoute]) -> None:
         self.routes = tuple(routes)
-        self.lets_in_anybody = any(each.anonymous for each in self.routes)
         """Whether a request without credentials may have been let in somewhere."""
         self._patterns = [(Route(each.path, each.rule).pattern, each) for each in self.routes]
         self._plain = self._without_parameters()
