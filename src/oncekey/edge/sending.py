@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from oncekey.core.errors import UpstreamError
+from oncekey.core.errors import UpstreamError, UpstreamUncertain, UpstreamUnreachable
 from oncekey.core.model import Headers, make
 from oncekey.edge.asked import Answer, Pairs
 from oncekey.edge.upstream.answer import Rest
@@ -14,10 +14,20 @@ from oncekey.edge.upstream.answer import Rest
 Gathers = Callable[[int, Headers | Pairs], int]
 """How many bytes of an answer are gathered before it is handed on, by its status and headers."""
 
+_STOPPED = "the answer of the service behind was waited for no longer"
+
 
 def as_it_comes(_: int, __: Headers | Pairs) -> int:
     """Nothing of it is kept: it is handed on at once."""
     return 0
+
+
+def _go_on() -> None:
+    """A server that stops cancels those it does not wait for any longer. There is still something
+    to do: to keep what is known of the request, and to tell it."""
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()
 
 
 class Listening:
@@ -45,16 +55,22 @@ class Listening:
     async def answer(self) -> Answer:
         """Raises what the upstream failed with, when it failed before anything was handed on."""
         if self._answer is None and self._error is None:
-            self._arrived = asyncio.get_running_loop().create_future()
-            try:
-                await self._arrived
-            except BaseException:
-                self.ask.abandon()
-                raise
+            await self._wait()
         if self._answer is not None:
             return self._answer
         assert self._error is not None
         raise self._error
+
+    async def _wait(self) -> None:
+        self._arrived = asyncio.get_running_loop().create_future()
+        try:
+            await self._arrived
+        except asyncio.CancelledError:
+            _go_on()
+            if self._answer is None and self._error is None:
+                sent = self.ask.connection is not None
+                self.ask.abandon()
+                self._error = UpstreamUncertain(_STOPPED) if sent else UpstreamUnreachable(_STOPPED)
 
     @property
     def has_begun(self) -> bool:

@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from tests.fixtures.edge_site import EdgeSite, MakeSite, token
+from tests.fixtures.served import Serve
 
 KEYED = b"POST /api/v1/orders HTTP/1.1\r\nHost: edge\r\nIdempotency-Key: k\r\n%b"
 
@@ -42,6 +43,31 @@ def test_a_request_under_way_is_finished_before_the_end(edge_site: MakeSite, key
     running.join()
     assert (code, errors) == (0, "")
     assert answers[0].status_code == 201
+
+
+@pytest.mark.parametrize("path, retried, effects", [("orders", 409, 1), ("again", 201, 2)])
+def test_whoever_is_not_waited_for_at_the_end_learns_that_it_is_in_doubt(
+    edge_site: MakeSite, serve: Serve, tmp_path: Path, path: str, retried: int, effects: int
+) -> None:
+    """A stop in good order is no crash: what the route says of a service that broke off holds."""
+    site = edge_site("[server]\ngrace = '1s'\n", timeout="60s")
+    answers: list[httpx.Response] = []
+
+    def post(**do: int) -> None:
+        answers.append(site.post(f"/api/v1/{path}", key="k", **do))
+
+    running = threading.Thread(target=post, kwargs={"sleep": 60})
+    running.start()
+    while not site.behind.seen:
+        pass
+    site.served.stop(signal.SIGTERM)
+    running.join()
+    assert answers[0].status_code == 502
+    assert answers[0].json()["type"].endswith("/upstream-uncertain")
+    site.url = serve("--config", str(tmp_path / "edge.toml")).url
+    post()
+    assert answers[1].status_code == retried
+    assert len(site.behind.seen) == effects
 
 
 @pytest.mark.parametrize(
