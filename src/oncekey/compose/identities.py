@@ -15,7 +15,7 @@ from oncekey.core.ledger import Ledger
 from oncekey.edge.claims import ClaimRules
 from oncekey.edge.gateway import Gateway
 from oncekey.edge.identity import Identities
-from oncekey.edge.known import Source
+from oncekey.edge.known import Verifier
 from oncekey.edge.local_keys import LocalKeys
 from oncekey.edge.unkey import Unkey
 
@@ -54,7 +54,7 @@ def _gateway_of(gateway: GatewaySettings) -> Gateway | None:
     )
 
 
-def _verifier_of(jwt: JwtSettings, folder: Path, clock: Clock) -> Source:
+def _verifier_of(jwt: JwtSettings, folder: Path, clock: Clock) -> Verifier:
     try:
         from oncekey.edge.jwt import JwtVerifier
     except ModuleNotFoundError as error:

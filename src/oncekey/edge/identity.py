@@ -10,7 +10,7 @@ from oncekey.core.api_keys import PREFIXES
 from oncekey.core.clock import Clock, SystemClock
 from oncekey.core.errors import Unauthorized
 from oncekey.edge.gateway import Gateway
-from oncekey.edge.known import Known, Source
+from oncekey.edge.known import Known, Verifier
 from oncekey.edge.memory import Memory
 
 __all__ = ["Credential", "Identities", "Known", "credential_in"]
@@ -45,15 +45,15 @@ class Identities:
     def __init__(
         self,
         *,
-        jwt: Source | None = None,
-        api_keys: Source | None = None,
-        unkey: Source | None = None,
+        jwt: Verifier | None = None,
+        api_keys: Verifier | None = None,
+        unkey: Verifier | None = None,
         gateway: Gateway | None = None,
         clock: Clock | None = None,
         remembered: int = REMEMBERED,
     ) -> None:
         self._jwt, self._api_keys, self._unkey = jwt, api_keys, unkey
-        self._sources = [source for source in (jwt, api_keys, unkey) if source is not None]
+        self._verifiers = [verifier for verifier in (jwt, api_keys, unkey) if verifier is not None]
         self.gateway = gateway
         self._memory = Memory(clock or SystemClock(), remembered)
 
@@ -76,12 +76,12 @@ class Identities:
             if known is not None:
                 return known
         lines = _lines_in(headers)
-        if not lines or not (self._sources or self.gateway):
+        if not lines or not (self._verifiers or self.gateway):
             return None
-        source, secret = self._source_of(headers)
+        verifier, secret = self._verifier_of(headers)
         epoch = self._memory.epoch
-        verified = await source.verify(secret)
-        self._memory.put(lines, verified, source, epoch)
+        verified = await verifier.verify(secret)
+        self._memory.put(lines, verified, verifier, epoch)
         return verified.known
 
     def forget(self) -> None:
@@ -90,20 +90,20 @@ class Identities:
 
     async def close(self) -> None:
         self.forget()
-        for source in self._sources:
-            await source.close()
+        for verifier in self._verifiers:
+            await verifier.close()
 
-    def _source_of(self, headers: Headers) -> tuple[Source, str]:
+    def _verifier_of(self, headers: Headers) -> tuple[Verifier, str]:
         credential = credential_in(headers)
         if credential.is_local:
-            source = self._api_keys
+            verifier = self._api_keys
         elif credential.is_token:
-            source = self._jwt if credential.is_bearer else None
+            verifier = self._jwt if credential.is_bearer else None
         else:
-            source = self._unkey
-        if source is None:
+            verifier = self._unkey
+        if verifier is None:
             raise Unauthorized("there is nothing that verifies credentials of this kind")
-        return source, credential.secret
+        return verifier, credential.secret
 
 
 def credential_in(headers: Headers) -> Credential:

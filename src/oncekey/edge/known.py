@@ -28,10 +28,10 @@ class Verified(NamedTuple):
     expires_at: float | None
     """By the wall clock: from then on the credential itself is no good."""
     generation: int
-    """Of its source, when the credential was verified."""
+    """Of its verifier, when the credential was verified."""
 
 
-class Source(Protocol):
+class Verifier(Protocol):
     """Verifies one kind of credential."""
 
     @property

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from oncekey.core.clock import Clock
-from oncekey.edge.known import Known, Source, Verified
+from oncekey.edge.known import Known, Verified, Verifier
 
 
 class _Entry(NamedTuple):
@@ -16,7 +16,7 @@ class _Entry(NamedTuple):
     until: int
     expires_at: float | None
     generation: int
-    source: Source
+    verifier: Verifier
 
 
 class Memory:
@@ -32,10 +32,10 @@ class Memory:
         entry = self._entries.get(digest)
         if entry is None:
             return None
-        known, until, expires_at, generation, source = entry
+        known, until, expires_at, generation, verifier = entry
         if (
             self._steady() >= until
-            or generation != source.generation
+            or generation != verifier.generation
             or (expires_at is not None and self._now() >= expires_at)
         ):
             # Dropped, not skipped: it must not come back when the clock steps back.
@@ -44,11 +44,11 @@ class Memory:
         self._entries.move_to_end(digest)
         return known
 
-    def put(self, lines: bytes, verified: Verified, source: Source, epoch: int) -> None:
+    def put(self, lines: bytes, verified: Verified, verifier: Verifier, epoch: int) -> None:
         if epoch != self.epoch or not self._size:
             return
         digest = sha256(lines).digest()
-        self._entries[digest] = _Entry(*verified, source)
+        self._entries[digest] = _Entry(*verified, verifier)
         self._entries.move_to_end(digest)
         while len(self._entries) > self._size:
             self._entries.popitem(last=False)
