@@ -218,6 +218,14 @@ def test_a_route_names_a_retention_class_that_exists(write: Write) -> None:
     assert mistakes(file) == ["4: [retention] has no class 'finacial'; did you mean 'financial'?"]
 
 
+def test_names_in_small_letters_are_recognised(tmp_path: Path) -> None:
+    file = tmp_path / "oncekey.toml"
+    file.write_text("[[routes]]\npath = '/orders'\npolicy = 'required_a'\n")
+    assert mistakes(file) == [
+        f"3: routes[0].policy is 'required_a', not one of {POLICIES}; did you mean 'REQUIRED_A'?"
+    ]
+
+
 @pytest.mark.parametrize(
     "options, mistake",
     [

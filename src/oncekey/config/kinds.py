@@ -292,8 +292,9 @@ def json_value(value: Any) -> Any:
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """Of names that are as close as each other, the first."""
-    likeness = {name: difflib.SequenceMatcher(None, name, given).ratio() for name in known}
+    """Of names that are as close as each other, the first; small letters are as good as others."""
+    meant = given.lower()
+    likeness = {name: difflib.SequenceMatcher(None, name.lower(), meant).ratio() for name in known}
     closest = max(likeness, key=likeness.__getitem__, default="")
     return f"; did you mean {closest!r}?" if likeness.get(closest, 0.0) >= _ALIKE else ""
 
