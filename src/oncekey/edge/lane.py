@@ -284,7 +284,7 @@ class EdgeProtocol(StrictHttp):
         self, proxy: Proxy, asked: Asked, admitted: Admitted, body: bytes, cycle: Any
     ) -> None:
         try:
-            proxy.pass_on(asked, admitted, body, Passing(self, admitted, asked, cycle))
+            proxy.pass_on(asked, admitted, body, Passing(self, proxy, admitted, asked, cycle))
         except InvalidInput as error:
             self.write(problem_of(error), asked, cycle)
 

@@ -9,7 +9,7 @@ from oncekey.core.errors import UpstreamError
 from oncekey.core.model import Headers, make
 from oncekey.edge.asked import Answer, Asked, Pairs
 from oncekey.edge.cleaning import from_upstream
-from oncekey.edge.proxy import Admitted
+from oncekey.edge.proxy import Admitted, Proxy
 from oncekey.edge.sending import Listening, as_it_comes
 from oncekey.wire.problem import Response, problem_of
 
@@ -46,11 +46,14 @@ class Passing(Listening):
     """An answer that is only passed on: written when it is told, without a task, unless it comes
     piece by piece."""
 
-    __slots__ = ("_admitted", "_asked", "_cycle", "_protocol")
+    __slots__ = ("_admitted", "_asked", "_cycle", "_protocol", "_proxy")
 
-    def __init__(self, protocol: Writes, admitted: Admitted, asked: Asked, cycle: Any) -> None:
+    def __init__(
+        self, protocol: Writes, proxy: Proxy, admitted: Admitted, asked: Asked, cycle: Any
+    ) -> None:
         super().__init__(as_it_comes)
         self._protocol = protocol
+        self._proxy = proxy
         self._admitted = admitted
         self._asked = asked
         self._cycle = cycle
@@ -67,4 +70,5 @@ class Passing(Listening):
         if self.has_begun:
             super().failed(error)
         else:
+            self._proxy.tell(error, self._asked)
             self._protocol.write(problem_of(error), self._asked, self._cycle)

@@ -30,6 +30,7 @@ from oncekey.edge.identity import Identities, Known
 from oncekey.edge.policy import EdgeRoute, Table
 from oncekey.edge.reading import RequestCut
 from oncekey.edge.sending import Listening, as_it_comes
+from oncekey.edge.troubles import Troubles
 from oncekey.wire.answer import way_of
 from oncekey.wire.body import Body
 from oncekey.wire.exchange import Request, operation_of, response_of
@@ -57,6 +58,7 @@ class Proxy:
         self.identities = identities
         self._ledger = ledger
         self._memo = Memo()
+        self._troubles = Troubles(ledger.clock.steady)
 
     # -- the head of a request -----------------------------------------------------------
 
@@ -86,10 +88,15 @@ class Proxy:
         try:
             known = await self.identities.identify(asked.headers, asked.peer)
         except OnceKeyError as error:
+            self.tell(error, asked)
             return problem_of(error)
         if known is not None:
             return known
         return ANONYMOUS if anonymous else problem("unauthorized")
+
+    def tell(self, error: OnceKeyError, asked: Asked) -> None:
+        """Operators are told why; callers only that it is so."""
+        self._troubles.tell(error.code, str(error), asked.peer)
 
     # -- its body, and its answer --------------------------------------------------------
 
@@ -111,7 +118,7 @@ class Proxy:
         verdict = admitted.verdict
         if isinstance(verdict, Pass):
             return None
-        key = self._asked(asked, admitted, verdict, body)
+        key = self._memo_key(asked, admitted, verdict, body)
         known = self._memo.get(key)
         if known is not None and self._ledger.remembers(known.digest, known.record):
             response: Response = known.response
@@ -128,6 +135,7 @@ class Proxy:
         try:
             return await self._asked_behind(asked, admitted, key, body, Listening(as_it_comes))
         except (UpstreamError, InvalidInput) as error:
+            self.tell(error, asked)
             cut = isinstance(error.__cause__, RequestCut)
             return Answer(*(problem("request-timeout") if cut else problem_of(error)))
 
@@ -173,8 +181,10 @@ class Proxy:
         try:
             answer = await self._asked_behind(asked, admitted, verdict.key, body, listening)
         except (UpstreamUnreachable, InvalidInput) as error:
+            self.tell(error, asked)
             return await concluding.not_sent(error)
         except UpstreamUncertain as error:
+            self.tell(error, asked)
             return await concluding.uncertain(error)
         except BaseException:
             # Cut off in the middle: nobody knows how far it came, so it ends as a crash would.
@@ -211,7 +221,7 @@ class Proxy:
 
     # -- requests that were answered before ----------------------------------------------
 
-    def _asked(self, asked: Asked, admitted: Admitted, verdict: Protect, body: bytes) -> object:
+    def _memo_key(self, asked: Asked, admitted: Admitted, verdict: Protect, body: bytes) -> object:
         return (
             verdict.key,
             admitted.route.path,
@@ -231,7 +241,7 @@ class Proxy:
         ref: Ref,
         replay: Replay,
     ) -> Response:
-        request = self._asked(asked, admitted, verdict, body)
+        request = self._memo_key(asked, admitted, verdict, body)
         known = self._memo.get(request)
         if known is None or known.record is not replay.record:
             known = Remembered(ref.digest, replay.record, response_of(replay))
