@@ -12,20 +12,8 @@ from oncekey.edge.asked import Asked, Pairs
 from oncekey.edge.gateway import Gateway
 from oncekey.edge.origin import PLACES, Origin, without
 from oncekey.edge.rewrite import IDENTITY_HEADERS, PROJECT, SUBJECT, TENANT
+from oncekey.wire.headers import HOP_BY_HOP
 
-_HOP_BY_HOP = frozenset(
-    {
-        b"connection",
-        b"keep-alive",
-        b"proxy-authenticate",
-        b"proxy-authorization",
-        b"proxy-connection",
-        b"te",
-        b"trailer",
-        b"transfer-encoding",
-        b"upgrade",
-    }
-)
 # Framing and host are written anew for each connection; forwarding is told by whoever forwards.
 # Some services believe the last few: then another request is run than the one that was let in.
 _REQUEST_ONLY = frozenset(
@@ -77,7 +65,7 @@ def _spellings(name: bytes) -> list[bytes]:
 
 @lru_cache(maxsize=16)
 def _staying(more: frozenset[bytes] = frozenset()) -> frozenset[bytes]:
-    names = _HOP_BY_HOP | _REQUEST_ONLY | IDENTITY_HEADERS | more
+    names = HOP_BY_HOP | _REQUEST_ONLY | IDENTITY_HEADERS | more
     return frozenset(spelling for name in names for spelling in _spellings(name))
 
 

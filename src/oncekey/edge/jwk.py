@@ -18,7 +18,7 @@ from joserfc.jwk import ECKey, JWKRegistry, Key, OctKey, OKPKey, RSAKey
 from joserfc.jws import JWSRegistry
 
 from oncekey.core.errors import ConfigurationError
-from oncekey.edge.strict_json import object_in
+from oncekey.wire.strict_json import object_in
 
 # RFC 7518, 3.2: a secret has at least as many bytes as what it makes.
 _SECRET = {"HS256": 32, "HS384": 48, "HS512": 64}

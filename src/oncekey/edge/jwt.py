@@ -13,7 +13,7 @@ from oncekey.core.errors import Unauthorized
 from oncekey.edge.claims import ClaimRules
 from oncekey.edge.jwks import Keys
 from oncekey.edge.known import Verified
-from oncekey.edge.strict_json import object_in
+from oncekey.wire.strict_json import object_in
 
 MAX_TOKEN = 16 << 10
 REMEMBERED = 60.0

@@ -15,7 +15,7 @@ from oncekey.core.errors import ConfigurationError, IdentityUnavailable, Unautho
 from oncekey.core.scope import SUBJECT_TYPES
 from oncekey.edge.known import Known, Verified, known_of
 from oncekey.edge.remote import Remote, check_address
-from oncekey.edge.strict_json import object_in
+from oncekey.wire.strict_json import object_in
 
 if TYPE_CHECKING:
     import httpx

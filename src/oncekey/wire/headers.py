@@ -19,22 +19,23 @@ KEY = b"idempotency-key"
 REQUEST_ID = b"x-request-id"
 REPLAYED = b"idempotent-replayed"
 
-# Hop-by-hop headers belong to one connection; cookies and dates to one answer.
-_NEVER_KEPT = frozenset(
+HOP_BY_HOP = frozenset(
     {
         b"connection",
-        b"date",
         b"keep-alive",
         b"proxy-authenticate",
         b"proxy-authorization",
         b"proxy-connection",
-        b"set-cookie",
         b"te",
         b"trailer",
         b"transfer-encoding",
         b"upgrade",
     }
 )
+"""They belong to one connection."""
+
+# Cookies and dates belong to one answer.
+_NEVER_KEPT = HOP_BY_HOP | {b"date", b"set-cookie"}
 # What nearly every client sends; anything else is parsed, or refused, rule by rule.
 _PLAIN_KEY = re.compile(rb"(?!t-)[A-Za-z0-9._~\-]{1,255}").fullmatch
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")

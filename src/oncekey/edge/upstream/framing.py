@@ -8,25 +8,12 @@ from typing import NamedTuple
 import httptools
 
 from oncekey.core.model import Headers
+from oncekey.wire.headers import HOP_BY_HOP
 
 END = b"\r\n\r\n"
 CHUNKED = -1
 UNTIL_CLOSED = -2
 
-# They belong to one connection and end with it.
-HOP_BY_HOP = frozenset(
-    {
-        b"connection",
-        b"keep-alive",
-        b"proxy-authenticate",
-        b"proxy-authorization",
-        b"proxy-connection",
-        b"te",
-        b"trailer",
-        b"transfer-encoding",
-        b"upgrade",
-    }
-)
 _VERSIONS = (b"HTTP/1.1 ", b"HTTP/1.0 ")
 _BODILESS = frozenset({204, 304})
 

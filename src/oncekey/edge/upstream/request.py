@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from oncekey.core.errors import InvalidInput
 from oncekey.edge.upstream.address import Address
-from oncekey.edge.upstream.framing import HOP_BY_HOP
+from oncekey.wire.headers import HOP_BY_HOP
 
 LAST_CHUNK = b"0\r\n\r\n"
 

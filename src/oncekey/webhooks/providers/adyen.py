@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import secrets as random
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from oncekey.core.errors import InvalidInput, SignatureInvalid
 from oncekey.webhooks import identifiers, signing
 from oncekey.webhooks.delivery import Delivery, Event, Item
+from oncekey.wire.strict_json import object_in
 
 _HEADER = "HmacSignature"
 _TEXTS = ("pspReference", "originalReference", "merchantAccountCode", "merchantReference")
@@ -55,28 +56,15 @@ class Adyen:
         return random.token_hex(32).upper()
 
 
-def _document_of(body: bytes) -> Any:
+def _document_of(body: bytes) -> dict[str, Any]:
     """Read before it is verified, as its signatures are inside. What can be read in two ways is
     refused: it would be verified in one and used in the other."""
     try:
-        document = json.loads(
-            body.decode(), object_pairs_hook=_members_once, parse_constant=_refuse_constant
-        )
+        document = object_in(body)
         _written(document)
     except (ValueError, RecursionError):
         raise SignatureInvalid("the body is not JSON that can be read in one way only") from None
     return document
-
-
-def _members_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("a member is there twice")
-    return members
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _written(value: Any) -> bytes:
