@@ -138,6 +138,22 @@ def test_whoever_has_no_credentials_finds_an_answer_by_its_key_alone(site: EdgeS
         assert site.client().get(f"/api/v1/operations/{number}").status_code == 404
 
 
+def test_whom_a_gateway_names_finds_nothing_of_those_without_credentials(
+    edge_site: MakeSite,
+) -> None:
+    """He sends no credentials either, and is somebody all the same."""
+    site = edge_site(gateway='[auth.gateway]\ntrusted = ["127.0.0.1"]')
+    with httpx.Client(base_url=site.url) as client:
+        first = client.post("/open/notes", json={}, headers={"Idempotency-Key": "k-1"})
+        lines = {"X-Tenant-Id": "acme", "X-Subject": "user:alice"}
+        number = first.headers["x-operation-id"]
+        assert client.get(f"/api/v1/operations/{number}", headers=lines).status_code == 404
+        own = client.post("/open/notes", json={}, headers={**lines, "Idempotency-Key": "k-1"})
+        number = own.headers["x-operation-id"]
+        found = client.get(f"/api/v1/operations/{number}", headers=lines)
+        assert found.content == own.content
+
+
 def test_a_key_belongs_to_its_route(site: EdgeSite) -> None:
     site.post(key="k-1")
     assert site.client().get("/api/v1/notes/by-idempotency-key/k-1").status_code == 404
