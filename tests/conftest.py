@@ -24,4 +24,5 @@ pytest_plugins = [
     "tests.fixtures.edge_site",
     "tests.fixtures.stronghold",
     "tests.fixtures.hooks",
+    "tests.fixtures.ways",
 ]

@@ -171,6 +171,39 @@ def test_a_request_in_a_body_is_a_body(fort: Stronghold, name: str, pieces: int)
     assert effect["upgrade"] == effect["http2-settings"] == effect["expect"] == []
 
 
+@pytest.mark.parametrize("name", BODIES)
+def test_a_body_like_the_request_before_it_is_a_body(fort: Stronghold, name: str) -> None:
+    """Requests that repeat the last one of their connection are read faster: this is none."""
+    key = f"Key: after-{[*BODIES].index(name)}".encode()
+    request = BODIES[name](HIDDEN).replace(b"Key: k", key, 1)
+    head_, hidden, rest = request.partition(HIDDEN)
+    with fort.wire(HIDDEN) as wire:
+        assert wire.answer().status == 201
+        assert wire.send(HIDDEN).answer().status == 201
+        for piece in (head_, hidden, rest):
+            wire.send(piece)
+            assert fort.ask("GET", ORDERS, bearer=bearer()).status_code == 200
+        assert wire.answer().status == 201
+    effects = [each for each in fort.effects if each.method == "POST"]
+    assert [each["x-hidden"] for each in effects].count(["yes"]) == 2
+    assert len(effects) == 3
+
+
+@pytest.mark.parametrize("size", [0, 100_000])
+@pytest.mark.parametrize("who", [None, "forged"])
+def test_nor_is_the_body_of_a_request_that_was_refused(
+    fort: Stronghold, size: int, who: str | None
+) -> None:
+    refused = head(ORDERS, key="k", length=size + len(HIDDEN), credentials=who)
+    with fort.wire(HIDDEN) as wire:
+        assert wire.answer().status == 201
+        wire.send(refused)
+        assert fort.ask("GET", ORDERS, bearer=bearer()).status_code == 200
+        wire.send(HIDDEN).send(b" " * size)
+        assert wire.answer().status == 401
+    assert [each["x-hidden"] for each in fort.effects].count(["yes"]) == 1
+
+
 def test_a_body_where_none_is_wanted_is_a_body(fort: Stronghold) -> None:
     for method in ("GET", "HEAD"):
         request = head(ORDERS, method=method, length=len(HIDDEN)) + HIDDEN

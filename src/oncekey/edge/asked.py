@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from oncekey.core.model import Headers
+
+if TYPE_CHECKING:
+    from oncekey.edge.repeats import Repeat
 
 Pairs = list[tuple[bytes, bytes]]
 
@@ -21,6 +24,8 @@ class Asked(NamedTuple):
     peer: str
     """The address at the other end of the connection; empty when it has none."""
     scheme: str
+    again: tuple[Repeat, list[bytes]] | None = None
+    """What it repeats, and what is new in it, when it came right after another like it."""
 
     @property
     def target(self) -> bytes:

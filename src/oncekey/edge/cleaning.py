@@ -141,7 +141,7 @@ def lines_of_identity(namespace: str) -> Headers:
     )
 
 
-def from_upstream(headers: Iterable[tuple[bytes, bytes]], origin: Origin) -> Pairs:
+def from_upstream(headers: Iterable[tuple[bytes, bytes]], origin: Origin) -> Headers:
     """The lines of an answer for the client. `origin` is where the service behind is."""
     cleaned: Pairs = []
     for name, value in headers:
@@ -150,7 +150,7 @@ def from_upstream(headers: Iterable[tuple[bytes, bytes]], origin: Origin) -> Pai
         if name in PLACES:
             value = without(origin, value)  # noqa: PLW2901
         cleaned.append((name, value))
-    return cleaned
+    return tuple(cleaned)
 
 
 def _forwarded(asked: Asked, host: bytes) -> Pairs:

@@ -60,7 +60,7 @@ def _by_key(route: EdgeRoute, namespace: str, key_lines: Sequence[bytes]) -> Ver
     if isinstance(raw, Response):
         return Refuse(raw)
     try:
-        return Protect(namespace, raw, namespaced(namespace, raw))
+        return make(Protect, (namespace, raw, namespaced(namespace, raw)))
     except KeyInvalid as error:
         return Refuse(problem("idempotency-key-invalid", str(error)))
 

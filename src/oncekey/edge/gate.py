@@ -78,6 +78,18 @@ def gate(table: Table, known: Known | Response, asked: Asked) -> Response:
 
 def original_of(asked: Asked) -> Original | Response:
     """The request that is told, or the answer to a gateway that does not tell it well."""
+    if asked.again is None:
+        return _read(asked)
+    repeat, values = asked.again
+    if repeat.told is None:
+        original = _read(asked)
+        if isinstance(original, Response):
+            return original
+        repeat.told = (original.method, original.target)
+    return make(Original, (*repeat.told, repeat.keys(values)))
+
+
+def _read(asked: Asked) -> Original | Response:
     told: list[bytes | None] = [None, None, None, None]
     key_lines: list[bytes] = []
     for name, value in asked.headers:

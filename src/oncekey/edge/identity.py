@@ -4,6 +4,7 @@ decides; two that differ are none."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import NamedTuple
 
 from oncekey.core.api_keys import PREFIXES
@@ -66,8 +67,18 @@ class Identities:
                 return None
             if known is not None:
                 return known
-        lines = _lines_in(headers)
-        return self._memory.recall(lines) if lines else None
+        credential = digest_of(headers)
+        return self._memory.recall(credential) if credential else None
+
+    def credential(self, headers: Headers, peer: str) -> bytes:
+        """What alone says who calls, for `recall_by`; empty for no such thing."""
+        if self.gateway is not None and self.gateway.trusts(peer):
+            return b""
+        return digest_of(headers)
+
+    def recall_by(self, credential: bytes) -> Known | None:
+        """As `recall`, for another request with the same credential from the same peer."""
+        return self._memory.recall(credential)
 
     async def identify(self, headers: Headers, peer: str) -> Known | None:
         """None when nobody says who calls. Raises `Unauthorized`, `IdentityUnavailable`."""
@@ -75,13 +86,13 @@ class Identities:
             known = self.gateway.known_in(headers)
             if known is not None:
                 return known
-        lines = _lines_in(headers)
-        if not lines or not (self._verifiers or self.gateway):
+        credential = digest_of(headers)
+        if not credential or not (self._verifiers or self.gateway):
             return None
         verifier, secret = self._verifier_of(headers)
         epoch = self._memory.epoch
         verified = await verifier.verify(secret)
-        self._memory.put(lines, verified, verifier, epoch)
+        self._memory.put(credential, verified, verifier, epoch)
         return verified.known
 
     def forget(self) -> None:
@@ -135,11 +146,11 @@ def _secret_of(name: bytes, value: bytes) -> str:
     return text
 
 
-def _lines_in(headers: Headers) -> bytes:
-    """What carries credentials, as it came; empty for nothing."""
+def digest_of(headers: Headers) -> bytes:
+    """Of what carries credentials, as it came; empty for nothing."""
     lines = b""
     for name, value in headers:
         if name in _CREDENTIALS:
             # No value has a line break in it, so that no two requests look alike here.
             lines += name + b":" + value + b"\n"
-    return lines
+    return sha256(lines).digest() if lines else b""

@@ -4,13 +4,9 @@ ASGI between. uvicorn's protocol does what is left: whatever is not small, or no
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from contextlib import aclosing
 from typing import Any, NamedTuple
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE
-
-from oncekey.core.errors import InvalidInput, UpstreamError
+from oncekey.core.errors import InvalidInput
 from oncekey.core.model import make
 from oncekey.edge.app import Edge, EdgeApp, decided
 from oncekey.edge.asked import Answer, Asked
@@ -19,8 +15,10 @@ from oncekey.edge.gate import DECIDE, gate
 from oncekey.edge.passing import Cycle, Passing
 from oncekey.edge.policy import EdgeRoute
 from oncekey.edge.proxy import Admitted, Proxy
-from oncekey.edge.strict_http import NEVER, StrictHttp
+from oncekey.edge.repeats import Again, Repeat, learned
+from oncekey.edge.strict_http import NEVER
 from oncekey.edge.target import path_of
+from oncekey.edge.writing import Writing
 from oncekey.wire.problem import Response, problem, problem_of
 
 # What is larger goes the long way, where it is read piece by piece.
@@ -30,9 +28,6 @@ _DECIDE = DECIDE.encode()
 _TELLING = frozenset({b"content-length", b"expect", b"host", b"transfer-encoding", b"upgrade"})
 # Longer paths are not remembered: anybody can make them up.
 _LONGEST_PATH = 256
-_BODILESS = frozenset({204, 304})
-_CHUNKED = b"transfer-encoding: chunked\r\n"
-_INTERNAL_ERROR = problem("internal-error")
 _TOO_LATE = problem("request-timeout")
 
 
@@ -46,7 +41,14 @@ class Taken(NamedTuple):
     query: bytes
 
 
-class EdgeProtocol(StrictHttp):
+class Last(NamedTuple):
+    """What a connection asked for last."""
+
+    taken: Taken
+    repeat: Repeat
+
+
+class EdgeProtocol(Writing):
     """Serves an app that has an `edge_app`; any other as uvicorn would."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -59,6 +61,9 @@ class EdgeProtocol(StrictHttp):
         self.due = NEVER
         self.stuck = NEVER
         self._rests = False
+        self._data = b""
+        self._last: Last | None = None
+        self._unlike = 0
 
     # -- the connection ------------------------------------------------------------------
 
@@ -134,6 +139,47 @@ class EdgeProtocol(StrictHttp):
         self._rests = False
         self.due = self.loop.time() + app.edge.head_timeout
 
+    # -- what comes ----------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        last = self._last
+        if last is not None and self.between and self._is_free and not self.pipeline:
+            again = last.repeat.read(data)
+            if again is not None and self._takes(last.taken, again.body):
+                self._repeat(last, again)
+                return
+        self._data = data if self.between else b""
+        super().data_received(data)
+        self._data = b""
+
+    def _takes(self, taken: Taken, body: bytes) -> bool:
+        """Whether the short way is still the way for it."""
+        return (
+            self._edge_app is not None
+            and taken.edge is self._edge_app.edge
+            and len(body) <= LARGEST_BODY
+            and not self.flow.write_paused
+            and not self.transport.is_closing()
+        )
+
+    def _repeat(self, last: Last, again: Again) -> None:
+        """A request that says what the last one said, read as such."""
+        if self.timeout_keep_alive_task is not None:
+            self._unset_keepalive_if_required()
+        self.due = NEVER
+        self._rests = False
+        self.cycle = self._running = cycle = Cycle(True)  # type: ignore[assignment]
+        self._answer(last.taken, last.repeat.asked(again.values), again.body, cycle)
+
+    def _learn(self, taken: Taken, asked: Asked, body: bytes) -> None:
+        """So that the next one like it is read faster. Who never repeats is looked at ever less."""
+        self._unlike += 1
+        if self._unlike & (self._unlike - 1):
+            return
+        credential = taken.edge.proxy.identities.credential(asked.headers, asked.peer)
+        repeat = learned(self._data, asked, body, credential) if credential else None
+        self._last = None if repeat is None else make(Last, (taken, repeat))
+
     # -- what the parser tells -----------------------------------------------------------
 
     def on_message_begin(self) -> None:
@@ -193,6 +239,7 @@ class EdgeProtocol(StrictHttp):
             self._pieces.append(body)
 
     def on_message_complete(self) -> None:
+        self.between = True
         taken = self._taken
         if taken is None:
             if not self.is_plain:
@@ -212,8 +259,11 @@ class EdgeProtocol(StrictHttp):
                 self.headers,
                 client[0] if client else "",
                 self.scheme,
+                None,
             ),
         )
+        if self.cycle.keep_alive and self._data:
+            self._learn(taken, asked, body)
         self._answer(taken, asked, body, self.cycle)
 
     # -- which way -----------------------------------------------------------------------
@@ -259,7 +309,12 @@ class EdgeProtocol(StrictHttp):
         """At once where nothing has to be waited for."""
         edge, route = taken.edge, taken.route
         proxy = edge.proxy
-        known = proxy.identities.recall(asked.headers, asked.peer)
+        identities = proxy.identities
+        known = (
+            identities.recall(asked.headers, asked.peer)
+            if asked.again is None
+            else identities.recall_by(asked.again[0].credential)
+        )
         if known is None:
             self.begin(self._identified(taken, asked, body), asked, cycle)
             return
@@ -284,7 +339,7 @@ class EdgeProtocol(StrictHttp):
         self, proxy: Proxy, asked: Asked, admitted: Admitted, body: bytes, cycle: Any
     ) -> None:
         try:
-            proxy.pass_on(asked, admitted, body, Passing(self, proxy, admitted, asked, cycle))
+            proxy.pass_on(asked, admitted, body, Passing(self, proxy, admitted.route, asked, cycle))
         except InvalidInput as error:
             self.write(problem_of(error), asked, cycle)
 
@@ -297,84 +352,6 @@ class EdgeProtocol(StrictHttp):
             return await edge.proxy.forward(asked, admitted, body)
         return admitted
 
-    def begin(self, work: Awaitable[Any], asked: Asked, cycle: Any) -> None:
-        """Write what `work` answers, when it does."""
-        task: asyncio.Task[None] = self.loop.create_task(self._finish(work, asked, cycle))
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
-
-    async def _finish(self, work: Awaitable[Any], asked: Asked, cycle: Any) -> None:
-        try:
-            answer = await work
-        except Exception:
-            self.logger.exception("%s %s failed", asked.method, asked.path)
-            self.write(_INTERNAL_ERROR, asked, cycle)
-            return
-        rest = answer[3] if len(answer) > 3 else None
-        if rest is None:
-            self.write(answer, asked, cycle)
-        else:
-            await self._stream(answer, rest, cycle)
-
-    def write(self, answer: Response | Answer, asked: Asked | None, cycle: Any) -> None:
-        """The whole answer to what is under way."""
-        if self.transport.is_closing():
-            # The client has gone; what it asked for is done all the same.
-            cycle.response_complete = True
-            return
-        status, headers, body = answer[:3]
-        bodiless = status in _BODILESS or (asked is not None and asked.method == "HEAD")
-        framing = b"" if bodiless else b"content-length: %d\r\n" % len(body)
-        head = self._head_of(status, headers, cycle, framing)
-        self.transport.write(head if bodiless else head + body)
-        self._complete(cycle)
-
-    def _head_of(self, status: int, headers: Any, cycle: Any, framing: bytes) -> bytes:
-        """`framing` says where the body ends, unless one of `headers` does."""
-        lines = [STATUS_LINE[status]]
-        for name, value in self.server_state.default_headers:
-            lines += (name, b": ", value, b"\r\n")
-        for name, value in headers:
-            if name == b"content-length":
-                framing = b""
-            lines += (name, b": ", value, b"\r\n")
-        lines.append(framing)
-        if not cycle.keep_alive:
-            lines.append(b"connection: close\r\n")
-        lines.append(b"\r\n")
-        return b"".join(lines)
-
-    async def _stream(self, answer: Answer, rest: Any, cycle: Any) -> None:
-        status, headers, body, _ = answer
-        measured = any(name == b"content-length" for name, _ in headers)
-        chunked = cycle.knows_chunks and not measured
-        framing = _CHUNKED if chunked else b""
-        self.transport.write(self._head_of(status, headers, cycle, framing))
-        try:
-            async with aclosing(rest):
-                await self._write_on(body, chunked, cycle)
-                async for chunk in rest:
-                    await self._write_on(chunk, chunked, cycle)
-                    if cycle.disconnected:
-                        return
-        except UpstreamError:
-            # Half an answer must not look like a whole one.
-            if chunked or measured:
-                self.transport.close()
-            else:
-                self.transport.abort()
-            return
-        if chunked:
-            self.transport.write(b"0\r\n\r\n")
-        self._complete(cycle)
-
-    async def _write_on(self, chunk: bytes, chunked: bool, cycle: Any) -> None:
-        if not chunk or cycle.disconnected:
-            return
-        self.transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk) if chunked else chunk)
-        if self.flow.write_paused:
-            await self.flow.drain()
-
     def on_response_complete(self) -> None:
         """As uvicorn does, but for its timer: `watch` ends connections that rest for too long."""
         if self._edge_app is None or self.pipeline:
@@ -382,12 +359,7 @@ class EdgeProtocol(StrictHttp):
             return
         self.server_state.total_requests += 1
         if not self.transport.is_closing():
-            self.flow.resume_reading()
+            if self.flow.read_paused:
+                self.flow.resume_reading()
             self._rests = True
             self.due = self.loop.time() + self.timeout_keep_alive
-
-    def _complete(self, cycle: Any) -> None:
-        cycle.response_complete = True
-        if not cycle.keep_alive:
-            self.transport.close()
-        self.on_response_complete()

@@ -4,7 +4,6 @@ expiry; what is forgotten does not come back."""
 from __future__ import annotations
 
 from collections import OrderedDict
-from hashlib import sha256
 from typing import NamedTuple
 
 from oncekey.core.clock import Clock
@@ -27,8 +26,7 @@ class Memory:
         self.epoch = 0
         """Read before a credential is verified, and given to `put`."""
 
-    def recall(self, lines: bytes) -> Known | None:
-        digest = sha256(lines).digest()
+    def recall(self, digest: bytes) -> Known | None:
         entry = self._entries.get(digest)
         if entry is None:
             return None
@@ -44,10 +42,9 @@ class Memory:
         self._entries.move_to_end(digest)
         return known
 
-    def put(self, lines: bytes, verified: Verified, verifier: Verifier, epoch: int) -> None:
+    def put(self, digest: bytes, verified: Verified, verifier: Verifier, epoch: int) -> None:
         if epoch != self.epoch or not self._size:
             return
-        digest = sha256(lines).digest()
         self._entries[digest] = _Entry(*verified, verifier)
         self._entries.move_to_end(digest)
         while len(self._entries) > self._size:

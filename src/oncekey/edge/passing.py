@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 from oncekey.core.errors import UpstreamError
 from oncekey.core.model import Headers, make
-from oncekey.edge.asked import Answer, Asked, Pairs
-from oncekey.edge.cleaning import from_upstream
-from oncekey.edge.proxy import Admitted, Proxy
+from oncekey.edge.asked import Answer, Asked
+from oncekey.edge.policy import EdgeRoute
+from oncekey.edge.proxy import Proxy
 from oncekey.edge.sending import Listening, as_it_comes
 from oncekey.wire.problem import Response, problem_of
 
@@ -42,33 +42,45 @@ class Cycle:
         self.response_complete = False
 
 
-class Passing(Listening):
+class Passing:
     """An answer that is only passed on: written when it is told, without a task, unless it comes
     piece by piece."""
 
-    __slots__ = ("_admitted", "_asked", "_cycle", "_protocol", "_proxy")
+    __slots__ = ("_asked", "_cycle", "_listening", "_protocol", "_proxy", "_route", "ask")
 
     def __init__(
-        self, protocol: Writes, proxy: Proxy, admitted: Admitted, asked: Asked, cycle: Any
+        self, protocol: Writes, proxy: Proxy, route: EdgeRoute, asked: Asked, cycle: Any
     ) -> None:
-        super().__init__(as_it_comes)
         self._protocol = protocol
         self._proxy = proxy
-        self._admitted = admitted
+        self._route = route
         self._asked = asked
         self._cycle = cycle
+        self._listening: Listening | None = None
+        """To an answer that comes piece by piece."""
+        self.ask: Any = None
 
     def whole(self, status: int, headers: Headers, body: bytes) -> None:
-        lines = from_upstream(headers, self._admitted.route.origin)
+        lines = self._route.cleaned(headers)
         self._protocol.write(make(Answer, (status, lines, body, None)), self._asked, self._cycle)
 
-    def began(self, status: int, headers: Headers | Pairs) -> None:
-        super().began(status, from_upstream(headers, self._admitted.route.origin))
-        self._protocol.begin(self.answer(), self._asked, self._cycle)
+    def began(self, status: int, headers: Headers) -> None:
+        self._listening = listening = Listening(as_it_comes)
+        listening.ask = self.ask
+        listening.began(status, self._route.cleaned(headers))
+        self._protocol.begin(listening.answer(), self._asked, self._cycle)
+
+    def chunk(self, data: bytes) -> None:
+        assert self._listening is not None
+        self._listening.chunk(data)
+
+    def ended(self) -> None:
+        assert self._listening is not None
+        self._listening.ended()
 
     def failed(self, error: UpstreamError) -> None:
-        if self.has_begun:
-            super().failed(error)
+        if self._listening is not None:
+            self._listening.failed(error)
         else:
             self._proxy.tell(error, self._asked)
             self._protocol.write(problem_of(error), self._asked, self._cycle)

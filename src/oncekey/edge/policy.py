@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from oncekey.core.model import Headers
+from oncekey.edge.cleaning import from_upstream
+from oncekey.edge.once import Once
 from oncekey.edge.origin import Origin, origin_of
 from oncekey.wire.exchange import endpoint_of
 from oncekey.wire.route import Route
@@ -70,6 +73,11 @@ class EdgeRoute:
     def origin(self) -> Origin:
         """Where its upstream is, as answers from there could tell."""
         return origin_of(self.upstream.address)
+
+    @cached_property
+    def cleaned(self) -> Once[Headers, Headers]:
+        """The lines of an answer of its upstream, for the client."""
+        return Once(lambda headers: from_upstream(headers, self.origin))
 
     @cached_property
     def passes(self) -> bool:

@@ -23,18 +23,18 @@ from oncekey.core.ledger import Ledger
 from oncekey.core.model import Headers, Ref, make
 from oncekey.core.scope import Scope
 from oncekey.edge.asked import Answer, Asked, Pairs
-from oncekey.edge.cleaning import from_upstream, to_upstream
+from oncekey.edge.cleaning import to_upstream
 from oncekey.edge.concluding import Concluding
 from oncekey.edge.decide import Pass, Protect, Refuse, decide
 from oncekey.edge.identity import Identities, Known
 from oncekey.edge.policy import EdgeRoute, Table
 from oncekey.edge.reading import RequestCut
-from oncekey.edge.sending import Listening, as_it_comes
+from oncekey.edge.sending import Listening, Listens, as_it_comes
 from oncekey.edge.troubles import Troubles
 from oncekey.wire.answer import way_of
 from oncekey.wire.body import Body
 from oncekey.wire.exchange import Request, operation_of, response_of
-from oncekey.wire.headers import Lines, lines_of
+from oncekey.wire.headers import KEY, Lines, lines_of
 from oncekey.wire.identity import Identity
 from oncekey.wire.memo import LONGEST_BODY, Memo, Remembered
 from oncekey.wire.problem import Response, problem, problem_of
@@ -75,7 +75,8 @@ class Proxy:
     def admit_known(self, asked: Asked, route: EdgeRoute, known: Known) -> Admitted | Response:
         if (known.role == "admin") != (route.level == "platform"):
             return problem("unauthorized")
-        lines = lines_of(asked.headers)
+        again = asked.again
+        lines = lines_of(asked.headers) if again is None else again[0].lines(again[1])
         verdict = decide(route, known, lines.keys)
         if isinstance(verdict, Refuse):
             self._ledger.observe("key-refused", route.place(asked.method))
@@ -139,7 +140,7 @@ class Proxy:
             cut = isinstance(error.__cause__, RequestCut)
             return Answer(*(problem("request-timeout") if cut else problem_of(error)))
 
-    def pass_on(self, asked: Asked, admitted: Admitted, body: bytes, listening: Listening) -> None:
+    def pass_on(self, asked: Asked, admitted: Admitted, body: bytes, listening: Listens) -> None:
         """Forward without waiting; whoever listens is told of the answer."""
         self._ask(asked, admitted, None, body, listening)
 
@@ -202,7 +203,7 @@ class Proxy:
     ) -> Answer:
         self._ask(asked, admitted, key, body, listening)
         status, headers, beginning, rest = await listening.answer()
-        return Answer(status, from_upstream(headers, admitted.route.origin), beginning, rest)
+        return Answer(status, admitted.route.cleaned(tuple(headers)), beginning, rest)
 
     def _ask(
         self,
@@ -210,14 +211,28 @@ class Proxy:
         admitted: Admitted,
         key: str | None,
         body: Whole | AsyncIterable[bytes],
-        listening: Listening,
+        listening: Listens,
     ) -> None:
-        lines = to_upstream(asked, admitted.verdict.namespace, key, self.identities.gateway)
-        content = body.chunks() if isinstance(body, Body) else body
-        length = None if isinstance(body, bytes) else _length_of(asked, body)
-        listening.ask = admitted.route.upstream.ask(
-            asked.method.encode(), asked.target, lines, content, listening, length=length
-        )
+        route, namespace = admitted.route, admitted.verdict.namespace
+        method = asked.method.encode()
+        if asked.again is None or not isinstance(body, bytes):
+            lines = to_upstream(asked, namespace, key, self.identities.gateway)
+            content = body.chunks() if isinstance(body, Body) else body
+            length = None if isinstance(body, bytes) else _length_of(asked, body)
+            listening.ask = route.upstream.ask(
+                method, asked.target, lines, content, listening, length=length
+            )
+            return
+        repeat, values = asked.again
+        fresh = repeat.fresh(values)
+        if key is not None:
+            fresh.append((KEY, key.encode("ascii")))
+        start = repeat.starts.get(namespace)
+        if start is None:
+            lines = to_upstream(repeat.same, namespace, None, self.identities.gateway)
+            start = route.upstream.start(method, asked.target, lines)
+            repeat.starts[namespace] = start
+        listening.ask = route.upstream.ask_from(method, start, fresh, body, listening)
 
     # -- requests that were answered before ----------------------------------------------
 

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from oncekey.core.errors import UpstreamError, UpstreamUncertain, UpstreamUnreachable
 from oncekey.core.model import Headers, make
 from oncekey.edge.asked import Answer, Pairs
 from oncekey.edge.upstream.answer import Rest
+from oncekey.edge.upstream.ask import Listener
 
 Gathers = Callable[[int, Headers | Pairs], int]
 """How many bytes of an answer are gathered before it is handed on, by its status and headers."""
+
+
+class Listens(Listener, Protocol):
+    """Who listens, and may say that nobody does any more."""
+
+    ask: Any
+
 
 _STOPPED = "the answer of the service behind was waited for no longer"
 

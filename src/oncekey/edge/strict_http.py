@@ -27,6 +27,8 @@ class StrictHttp(HttpToolsProtocol):
 
     begun = False
     """Whether a head is being read."""
+    between = True
+    """Whether the parser is: all of a request was read, and nothing of the next."""
     is_plain = False
     """Whether the head just read asks for a protocol that nobody here speaks: it is read again as
     if it did not, because the parser takes what follows for that protocol."""
@@ -53,6 +55,7 @@ class StrictHttp(HttpToolsProtocol):
                 return memoryview(data)[upgrade.args[0] :]
             self.handle_websocket_upgrade()
         except httptools.HttpParserError:
+            self.between = False
             self.refuse(_TOO_LARGE if self._is_large else _MALFORMED)
         else:
             if self.begun and self._came > MAX_HEAD:
@@ -67,6 +70,7 @@ class StrictHttp(HttpToolsProtocol):
 
     def begin_head(self) -> None:
         self.begun = True
+        self.between = False
         self.is_plain = False
         self.hosts = self._came = 0
 

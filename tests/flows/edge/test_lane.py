@@ -1,81 +1,13 @@
 """The short way and the long way give the same answers: every request is sent to both."""
 
-import asyncio
-import re
-import socket
-import threading
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-import uvicorn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from oncekey.compose.service import service_of
-from oncekey.config import load
-from oncekey.edge.lane import EdgeProtocol
-from tests.fixtures.behind import Behind
-from tests.fixtures.edge_site import CONFIG, SECRET, token
-from tests.fixtures.ports import unused_port
+from tests.fixtures.edge_site import token
+from tests.fixtures.ways import Way, plain
 
 TOKEN = token(exp=4102444800)
 OTHER = token(subject="user:bob", exp=4102444800)
-# They differ between two runs of the same request.
-VARYING = re.compile(rb"(op_[0-9a-f]{16}|20\d\d-\d\d-\d\dT[0-9:.+]+|\"id\": \"[0-9a-f]{16}\")")
-
-
-class Way:
-    """An edge in a thread, on the protocol given."""
-
-    def __init__(self, folder: Path, behind: Behind, protocol: object) -> None:
-        folder.mkdir()
-        named = {"timeout": "5s", "body_timeout": "5s", "gateway": ""}
-        config = folder / "edge.toml"
-        config.write_text(CONFIG.format(url=behind.url, secret=SECRET, **named))
-        self._service = service_of(load(config, {}, {"store.url": f"sqlite:///{folder}/edge.db"}))
-        self.port = unused_port()
-        options = {"http": protocol, "port": self.port, "server_header": False}
-        self._server = uvicorn.Server(
-            uvicorn.Config(self._service, log_level="critical", proxy_headers=False, **options)  # type: ignore[arg-type]
-        )
-        self._thread = threading.Thread(target=asyncio.run, args=(self._server.serve(),))
-        self._thread.start()
-        while not self._server.started:
-            pass
-
-    def ask(self, request: bytes) -> bytes:
-        """Everything that comes back until the connection ends, without what varies."""
-        with socket.create_connection(("127.0.0.1", self.port), 10) as raw:
-            raw.sendall(request)
-            got = b""
-            while piece := raw.recv(65536):
-                got += piece
-        return got
-
-    def close(self) -> None:
-        self._server.should_exit = True
-        self._thread.join()
-
-
-@pytest.fixture(scope="module")
-def ways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Way, Way]]:
-    folder = tmp_path_factory.mktemp("ways")
-    behind = Behind(folder, unused_port())
-    short = Way(folder / "short", behind, EdgeProtocol)
-    long = Way(folder / "long", behind, "httptools")
-    yield short, long
-    short.close()
-    long.close()
-    behind.kill()
-
-
-def plain(answer: bytes) -> tuple[bytes, frozenset[bytes], bytes]:
-    """Status, lines and body, without what differs between any two answers."""
-    head, _, body = VARYING.sub(b"-", answer).partition(b"\r\n\r\n")
-    status, *lines = head.split(b"\r\n")
-    kept = frozenset(line.lower() for line in lines if not line.lower().startswith(b"date:"))
-    return status, kept, body
 
 
 METHODS = st.sampled_from(["POST", "GET", "PUT", "HEAD", "DELETE", "OPTIONS"])

@@ -34,7 +34,7 @@ WRITER = RequestWriter(address_of("http://shop:9000/base/"))
 def written(
     method: bytes = b"POST", target: bytes = b"/orders", *headers: tuple[bytes, bytes]
 ) -> bytes:
-    return WRITER.request(method, target, headers, 0)
+    return WRITER.request(method, WRITER.start(method, target, headers), (), 0)
 
 
 def test_a_request_has_its_host_and_the_base_path_before_its_target() -> None:
@@ -94,10 +94,12 @@ def test_no_value_ends_its_line(value: bytes) -> None:
 def test_names_are_remembered_up_to_a_bound_and_checked_beyond() -> None:
     writer = RequestWriter(address_of("http://shop"))
     for number in range(3000):
-        writer.request(b"GET", b"/", [(b"x-%d" % number, b"")], number)
-        writer.request(b"M%d" % number, b"/", [], number)
+        start = writer.start(b"M%d" % number, b"/", [(b"x-%d" % number, b"")])
+        writer.request(b"GET", start, [(b"y-%d" % number, b"")], number)
     with pytest.raises(InvalidInput):
-        writer.request(b"GET", b"/", [(b"x y", b"")], 0)
+        writer.start(b"GET", b"/", [(b"x y", b"")])
+    with pytest.raises(InvalidInput):
+        writer.request(b"GET", b"", [(b"x y", b"")], 0)
 
 
 @pytest.mark.parametrize(
@@ -114,13 +116,13 @@ def test_the_framing_of_a_request(method: bytes, length: int | None, lines: byte
     assert framing_of(method, length) == lines
     for headers in [[], [(b"a", b"b")]]:
         for _ in range(2):
-            head = WRITER.request(method, b"/", headers, length, b"body")
+            head = WRITER.request(method, b"GET / HTTP/1.1\r\n", headers, length, b"body")
             assert head.endswith(b"\r\n" + lines + b"body")
 
 
 def test_a_length_is_not_negative() -> None:
     with pytest.raises(InvalidInput):
-        WRITER.request(b"POST", b"/", [], -1)
+        WRITER.request(b"POST", b"", [], -1)
 
 
 # Addresses.

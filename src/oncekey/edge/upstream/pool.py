@@ -82,17 +82,36 @@ class Upstream:
         length: int | None = None,
     ) -> Ask:
         """`length`: of a body that comes in pieces, when it is known. Raises InvalidInput."""
+        start = self.start(method, target, headers)
+        return self.ask_from(method, start, (), body, listener, timeout=timeout, length=length)
+
+    def start(self, method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+        """What many requests have in common, for `ask_from`. Raises InvalidInput."""
+        return self._writer.start(method, target, headers)
+
+    def ask_from(
+        self,
+        method: bytes,
+        start: bytes,
+        headers: Sequence[tuple[bytes, bytes]],
+        body: Body,
+        listener: Listener,
+        *,
+        timeout: float | None = None,
+        length: int | None = None,
+    ) -> Ask:
+        """As `ask`, with `headers` beside those of `start`."""
         if timeout is None:
             timeout = self._timeout
         now = monotonic()
         if not isinstance(body, bytes):
-            payload = self._writer.request(method, target, headers, length)
+            payload = self._writer.request(method, start, headers, length)
             ask = Ask(listener, payload, method, timeout, now, now + timeout)
             self._pour(ask, body, length)
             return ask
         size = len(body)
         near = body if size <= _JOINED else b""
-        payload = self._writer.request(method, target, headers, size, near)
+        payload = self._writer.request(method, start, headers, size, near)
         ask = Ask(listener, payload, method, timeout, now, now + timeout)
         if size > _JOINED:
             ask.large = body

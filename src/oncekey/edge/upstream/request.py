@@ -35,21 +35,16 @@ class RequestWriter:
         self._known: set[bytes] = set()
         self._framings: dict[int | None, bytes] = {}
 
-    def request(
-        self,
-        method: bytes,
-        target: bytes,
-        headers: Sequence[tuple[bytes, bytes]],
-        length: int | None,
-        body: bytes = b"",
-    ) -> bytes:
-        """Its head, and `body` behind it. `length`: of all of the body, None when not known yet."""
+    def start(self, method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+        """Of its head: the first line, and `headers`; for `request` to go on from."""
         start = self._starts.get(method) or self._start(method)
         if not _TARGET(target):
             raise InvalidInput("the target of a request is a path of printable ASCII, from its /")
-        framing = self._framings.get(length) or self._framing(method, length)
+        return b"".join((start, target, self._version, self.lines(headers)))
+
+    def lines(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
         if not headers:
-            return b"".join((start, target, self._version, framing, body))
+            return b""
         known = self._known
         for name, _ in headers:
             if name not in known:
@@ -58,7 +53,22 @@ class RequestWriter:
         # Between the lines there are two each; any other would end a line early.
         if len(lines.translate(None, _CONTROLS)) != len(lines) - 2 * len(headers) + 2:
             raise InvalidInput("a header has a control character in its value: leave it out")
-        return b"".join((start, target, self._version, lines, b"\r\n", framing, body))
+        return lines + b"\r\n"
+
+    def request(
+        self,
+        method: bytes,
+        start: bytes,
+        headers: Sequence[tuple[bytes, bytes]],
+        length: int | None,
+        body: bytes = b"",
+    ) -> bytes:
+        """All of the head, and `body` behind it. `length`: of all of the body, None when not known
+        yet. `headers` are those that `start` has not."""
+        framing = self._framings.get(length) or self._framing(method, length)
+        if headers:
+            return b"".join((start, self.lines(headers), framing, body))
+        return b"".join((start, framing, body))
 
     def _start(self, method: bytes) -> bytes:
         if not _TOKEN(method) or method == b"CONNECT":
