@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from oncekey.edge.asked import Asked
 from oncekey.edge.gate import gate
-from oncekey.edge.known import Known
+from oncekey.edge.identity.known import Known
 from oncekey.edge.policy import RULE_KEYS, EdgeRoute, Policy, Table
 from oncekey.edge.proxy import ANONYMOUS
 from oncekey.wire.identity import Identity

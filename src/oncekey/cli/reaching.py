@@ -61,9 +61,9 @@ async def _connect(url: str) -> None:
 
 
 async def _keys(jwt: JwtSettings, url: str) -> Reached:
-    from oncekey.edge.jwk import ring_of_jwks
-    from oncekey.edge.jwks import MAX_JWKS
-    from oncekey.edge.remote import Remote
+    from oncekey.edge.identity.jwk import ring_of_jwks
+    from oncekey.edge.identity.jwks import MAX_JWKS
+    from oncekey.edge.identity.remote import Remote
 
     remote = Remote(timeout=_PATIENCE, most=MAX_JWKS)
     try:

@@ -24,7 +24,7 @@ from oncekey.cli.failure import Failure
 from oncekey.cli.reload import Reload, Rereading, Terminal, hold, staying, was_held
 from oncekey.compose.service import Service, service_of
 from oncekey.config import Settings
-from oncekey.edge.lane import EdgeProtocol
+from oncekey.edge.serving.lane import EdgeProtocol
 from oncekey.webhooks.sources import Source
 
 _NO_START = "the app did not start; what it said about it is above"

@@ -20,10 +20,10 @@ from oncekey.core.callers import Callers
 from oncekey.core.ledger import Ledger
 from oncekey.core.retention import DEFAULT_CLASSES
 from oncekey.edge.app import Edge, EdgeApp
+from oncekey.edge.document.openapi import document_of
 from oncekey.edge.forwarding import Forwarding
 from oncekey.edge.hooks import Hooks
-from oncekey.edge.identity import Identities
-from oncekey.edge.openapi import document_of
+from oncekey.edge.identity.identities import Identities
 from oncekey.edge.policy import EdgeRoute, Policy, Table
 from oncekey.edge.proxy import Proxy
 from oncekey.edge.recovery import Recovery

@@ -12,16 +12,16 @@ from oncekey.core.callers import Callers
 from oncekey.core.clock import Clock
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.ledger import Ledger
-from oncekey.edge.claims import ClaimRules
-from oncekey.edge.gateway import Gateway
-from oncekey.edge.identity import Identities
-from oncekey.edge.known import Verifier
-from oncekey.edge.local_keys import LocalKeys
-from oncekey.edge.unkey import Unkey
+from oncekey.edge.identity.claims import ClaimRules
+from oncekey.edge.identity.gateway import Gateway
+from oncekey.edge.identity.identities import Identities
+from oncekey.edge.identity.known import Verifier
+from oncekey.edge.identity.local_keys import LocalKeys
+from oncekey.edge.identity.unkey import Unkey
 
 if TYPE_CHECKING:
-    from oncekey.edge.jwk import KeyRing
-    from oncekey.edge.jwks import Keys
+    from oncekey.edge.identity.jwk import KeyRing
+    from oncekey.edge.identity.jwks import Keys
 
 _LARGEST_FILE = 256 << 10
 
@@ -56,7 +56,7 @@ def _gateway_of(gateway: GatewaySettings) -> Gateway | None:
 
 def _verifier_of(jwt: JwtSettings, folder: Path, clock: Clock) -> Verifier:
     try:
-        from oncekey.edge.jwt import JwtVerifier
+        from oncekey.edge.identity.jwt import JwtVerifier
     except ModuleNotFoundError as error:
         missing = f"{error}; [auth.jwt] needs it"
         raise ConfigurationError(f"{missing}: pip install 'oncekey[edge]'") from error
@@ -75,8 +75,8 @@ def _verifier_of(jwt: JwtSettings, folder: Path, clock: Clock) -> Verifier:
 
 
 def _keys_of(jwt: JwtSettings, folder: Path, clock: Clock) -> Keys:
-    from oncekey.edge.jwk import check_algorithms
-    from oncekey.edge.jwks import FetchedKeys, GivenKeys
+    from oncekey.edge.identity.jwk import check_algorithms
+    from oncekey.edge.identity.jwks import FetchedKeys, GivenKeys
 
     pinned = None if jwt.algorithms is None else check_algorithms(jwt.algorithms)
     if jwt.jwks_url is not None:
@@ -85,7 +85,7 @@ def _keys_of(jwt: JwtSettings, folder: Path, clock: Clock) -> Keys:
 
 
 def _ring_of(jwt: JwtSettings, folder: Path, pinned: frozenset[str] | None) -> KeyRing:
-    from oncekey.edge.jwk import ring_of_pem, ring_of_secret
+    from oncekey.edge.identity.jwk import ring_of_pem, ring_of_secret
 
     if jwt.jwks_file is not None:
         return _ring_in(folder / jwt.jwks_file, pinned)
@@ -102,7 +102,7 @@ def _ring_of(jwt: JwtSettings, folder: Path, pinned: frozenset[str] | None) -> K
 
 
 def _ring_in(path: Path, pinned: frozenset[str] | None) -> KeyRing:
-    from oncekey.edge.jwk import ring_of_jwks
+    from oncekey.edge.identity.jwk import ring_of_jwks
 
     document = _read(path, "auth.jwt.jwks_file")
     try:

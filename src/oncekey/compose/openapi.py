@@ -12,8 +12,8 @@ from oncekey.compose.schemes import schemes_of
 from oncekey.config.settings import Settings
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.retention import DEFAULT_CLASSES
-from oncekey.edge.annotate import Annotated, annotate
-from oncekey.edge.openapi import document_of
+from oncekey.edge.document.annotate import Annotated, annotate
+from oncekey.edge.document.openapi import document_of
 from oncekey.edge.policy import EdgeRoute
 
 Part = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oncekey.config.settings import Settings
-from oncekey.edge.openapi import ADMIN
+from oncekey.edge.document.openapi import ADMIN
 
 
 def schemes_of(settings: Settings) -> dict[str, Any]:

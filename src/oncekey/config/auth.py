@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from oncekey.config.auth_settings import AuthSettings, GatewaySettings, JwtSettings
 from oncekey.config.reader import Reader
 from oncekey.core.errors import InvalidInput
-from oncekey.edge.remote import check_address
+from oncekey.edge.identity.remote import check_address
 
 _PLACES = ("jwks_url", "jwks_file", "secret", "secret_env", "public_key", "public_key_file")
 _OF_A_SECRET = frozenset({"secret", "secret_env"})

@@ -16,13 +16,13 @@ from oncekey.edge.asked import Answer, Asked, Following
 from oncekey.edge.decide import Pass
 from oncekey.edge.gate import DECIDE, gate
 from oncekey.edge.hooks import WEBHOOKS, Hooks
-from oncekey.edge.known import Known
+from oncekey.edge.identity.known import Known
 from oncekey.edge.policy import EdgeRoute, Table
 from oncekey.edge.proxy import ANONYMOUS, Proxy
 from oncekey.edge.reading import Reading
 from oncekey.edge.recovery import OPERATIONS, Recovery
+from oncekey.edge.serving.watch import Watch
 from oncekey.edge.target import path_of
-from oncekey.edge.watch import Watch
 from oncekey.integrations.asgi import App, Receive, Scope, Send, respond
 from oncekey.wire.body import Body
 from oncekey.wire.headers import lines_of

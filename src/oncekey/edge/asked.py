@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from oncekey.core.model import Headers
 
 if TYPE_CHECKING:
-    from oncekey.edge.repeats import Repeat
+    from oncekey.edge.serving.repeats import Repeat
 
 Pairs = list[tuple[bytes, bytes]]
 

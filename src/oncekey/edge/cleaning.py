@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from oncekey.core.model import Headers
 from oncekey.edge.asked import Asked, Pairs
-from oncekey.edge.gateway import Gateway
+from oncekey.edge.identity.gateway import Gateway
 from oncekey.edge.origin import PLACES, Origin, without
 from oncekey.edge.rewrite import IDENTITY_HEADERS, PROJECT, SUBJECT, TENANT
 from oncekey.wire.headers import HOP_BY_HOP

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from oncekey.core.errors import KeyInvalid
 from oncekey.core.model import make
 from oncekey.core.scope import PLATFORM_LEVEL, TENANT_LEVEL, namespace_of
-from oncekey.edge.known import Known
+from oncekey.edge.identity.known import Known
 from oncekey.edge.policy import EdgeRoute
 from oncekey.edge.rewrite import namespaced
 from oncekey.wire.headers import key_in

@@ -12,7 +12,7 @@ from oncekey.core.model import Kind, Outcome, Takeover
 from oncekey.core.scope import namespace_of
 from oncekey.edge.asked import Asked
 from oncekey.edge.cleaning import from_upstream, to_upstream
-from oncekey.edge.gateway import Gateway
+from oncekey.edge.identity.gateway import Gateway
 from oncekey.edge.policy import EdgeRoute, Table
 from oncekey.edge.sending import Listening
 from oncekey.webhooks.acting import Answered, Broken, ForwardRequest

@@ -15,7 +15,7 @@ from oncekey.core.model import make
 from oncekey.edge.asked import Asked
 from oncekey.edge.cleaning import lines_of_identity
 from oncekey.edge.decide import Pass, Protect, Refuse, decide
-from oncekey.edge.identity import Known
+from oncekey.edge.identity.identities import Known
 from oncekey.edge.policy import EdgeRoute, Policy, Table
 from oncekey.edge.proxy import ANONYMOUS
 from oncekey.edge.target import path_of

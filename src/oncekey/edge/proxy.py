@@ -26,7 +26,7 @@ from oncekey.edge.asked import Answer, Asked, Pairs
 from oncekey.edge.cleaning import to_upstream
 from oncekey.edge.concluding import Concluding
 from oncekey.edge.decide import Pass, Protect, Refuse, decide
-from oncekey.edge.identity import Identities, Known
+from oncekey.edge.identity.identities import Identities, Known
 from oncekey.edge.policy import EdgeRoute, Table
 from oncekey.edge.reading import RequestCut
 from oncekey.edge.sending import Listening, Listens, as_it_comes

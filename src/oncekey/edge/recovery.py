@@ -15,7 +15,7 @@ from oncekey.core.model import Ref, number_of
 from oncekey.core.ports import Found
 from oncekey.core.scope import PLATFORM_LEVEL, TENANT_LEVEL, Scope, namespace_of
 from oncekey.edge.decide import namespace_at
-from oncekey.edge.identity import Known
+from oncekey.edge.identity.identities import Known
 from oncekey.edge.policy import EdgeRoute, Table
 from oncekey.wire.exchange import replay_of
 from oncekey.wire.problem import Response, problem, problem_of

@@ -13,7 +13,7 @@ from oncekey import Kind, Ledger, Ref, Scope
 from oncekey.edge.asked import Answer, Asked
 from oncekey.edge.decide import Protect
 from oncekey.edge.forwarding import Forwarding
-from oncekey.edge.identity import Identities, Known
+from oncekey.edge.identity.identities import Identities, Known
 from oncekey.edge.policy import EdgeRoute, Table
 from oncekey.edge.proxy import Admitted, Proxy
 from oncekey.edge.sending import Listening, as_it_comes

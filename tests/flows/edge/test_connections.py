@@ -10,7 +10,7 @@ import uvicorn
 
 from oncekey.compose.service import service_of
 from oncekey.config import load
-from oncekey.edge.lane import EdgeProtocol
+from oncekey.edge.serving.lane import EdgeProtocol
 from tests.fixtures.edge_site import SECRET, token
 from tests.fixtures.puppets import Line, Play, Puppet, puppet
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from oncekey.core.errors import IdentityUnavailable
-from oncekey.edge.jwks import FetchedKeys
+from oncekey.edge.identity.jwks import FetchedKeys
 from tests.fixtures.frozen import FrozenClock
 from tests.fixtures.published import FIRST, SECOND, Edge, edge_of, made_up, publish, token
 from tests.fixtures.site import Reply, Site

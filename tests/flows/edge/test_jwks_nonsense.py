@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from oncekey.core.errors import ConfigurationError, IdentityUnavailable
-from oncekey.edge.jwks import MAX_JWKS, FetchedKeys
+from oncekey.edge.identity.jwks import MAX_JWKS, FetchedKeys
 from tests.fixtures.frozen import FrozenClock
 from tests.fixtures.published import SECOND, Edge, edge_of, publish, token
 from tests.fixtures.site import Reply, Site

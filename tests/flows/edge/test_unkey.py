@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from oncekey.core.errors import ConfigurationError, IdentityUnavailable, Unauthorized
-from oncekey.edge.identity import Identities, Known
-from oncekey.edge.unkey import Unkey
+from oncekey.edge.identity.identities import Identities, Known
+from oncekey.edge.identity.unkey import Unkey
 from tests.fixtures.frozen import FrozenClock
 from tests.fixtures.site import Heard, Reply, Site
 from tests.fixtures.tokens import NOW

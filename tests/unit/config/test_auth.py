@@ -7,7 +7,7 @@ import pytest
 from oncekey.config import load
 from oncekey.config.kinds import ALGORITHMS
 from oncekey.core.errors import ConfigurationError
-from oncekey.edge import jwk
+from oncekey.edge.identity import jwk
 
 SECRET = "hunter2-" * 8
 PEM = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQ\n-----END PUBLIC KEY-----"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from openapi_spec_validator import validate
 
 from oncekey.core.errors import InvalidInput
-from oncekey.edge.annotate import annotate
+from oncekey.edge.document.annotate import annotate
 from oncekey.edge.policy import RULE_KEYS, EdgeRoute, Policy
 from oncekey.wire.rule import rule_of
 

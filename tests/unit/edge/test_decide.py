@@ -11,7 +11,7 @@ from oncekey.core.errors import KeyInvalid, ScopeInvalid
 from oncekey.core.key import check_key
 from oncekey.core.scope import SUBJECT_TYPES, namespace_of
 from oncekey.edge.decide import Pass, Protect, Refuse, decide
-from oncekey.edge.known import Known
+from oncekey.edge.identity.known import Known
 from oncekey.edge.policy import RULE_KEYS, EdgeRoute, Level, Policy
 from oncekey.edge.rewrite import MAX_NAMESPACED, namespaced
 from oncekey.wire.identity import Identity

@@ -12,7 +12,7 @@ from oncekey.config import load
 from oncekey.core.callers import Callers
 from oncekey.core.errors import ConfigurationError, Unauthorized
 from oncekey.core.ledger import Ledger
-from oncekey.edge.identity import Identities
+from oncekey.edge.identity.identities import Identities
 from tests.fixtures.frozen import FrozenClock
 from tests.fixtures.tokens import (
     NOW,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from oncekey.core.errors import Unauthorized
-from oncekey.edge.claims import ClaimRules
+from oncekey.edge.identity.claims import ClaimRules
 from tests.fixtures.tokens import NOW, claims_of
 
 

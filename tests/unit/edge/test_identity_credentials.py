@@ -10,13 +10,13 @@ import oncekey
 from oncekey.core.callers import Callers
 from oncekey.core.errors import IdentityUnavailable, LedgerClosed, Unauthorized
 from oncekey.core.ledger import Ledger
-from oncekey.edge.claims import ClaimRules
-from oncekey.edge.identity import Identities
-from oncekey.edge.jwk import ring_of_secret
-from oncekey.edge.jwks import GivenKeys
-from oncekey.edge.jwt import JwtVerifier
-from oncekey.edge.known import Verified
-from oncekey.edge.local_keys import LocalKeys
+from oncekey.edge.identity.claims import ClaimRules
+from oncekey.edge.identity.identities import Identities
+from oncekey.edge.identity.jwk import ring_of_secret
+from oncekey.edge.identity.jwks import GivenKeys
+from oncekey.edge.identity.jwt import JwtVerifier
+from oncekey.edge.identity.known import Verified
+from oncekey.edge.identity.local_keys import LocalKeys
 from tests.fixtures.credentials import PEER, AnyKey, Lines, api_key, bearer
 from tests.fixtures.frozen import FrozenClock
 from tests.fixtures.tokens import NOW, SECRET, claims_of, secret_key, signed

@@ -3,9 +3,9 @@
 import pytest
 
 from oncekey.core.errors import ConfigurationError, Unauthorized
-from oncekey.edge.gateway import Gateway
-from oncekey.edge.identity import Identities
-from oncekey.edge.known import known_of
+from oncekey.edge.identity.gateway import Gateway
+from oncekey.edge.identity.identities import Identities
+from oncekey.edge.identity.known import known_of
 from tests.fixtures.credentials import PEER, AnyKey, Lines, bearer
 from tests.fixtures.frozen import FrozenClock
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from oncekey.core.errors import Unauthorized
 from oncekey.core.scope import SENTINELS
-from oncekey.edge.claims import ClaimRules
-from oncekey.edge.gateway import Gateway
-from oncekey.edge.identity import Identities
-from oncekey.edge.jwk import ring_of_jwks, ring_of_secret
-from oncekey.edge.jwks import GivenKeys
-from oncekey.edge.jwt import JwtVerifier
-from oncekey.edge.known import RESERVED_SUBJECTS, Known
+from oncekey.edge.identity.claims import ClaimRules
+from oncekey.edge.identity.gateway import Gateway
+from oncekey.edge.identity.identities import Identities
+from oncekey.edge.identity.jwk import ring_of_jwks, ring_of_secret
+from oncekey.edge.identity.jwks import GivenKeys
+from oncekey.edge.identity.jwt import JwtVerifier
+from oncekey.edge.identity.known import RESERVED_SUBJECTS, Known
 from tests.fixtures.frozen import FrozenClock
 from tests.fixtures.tokens import NOW, SECRET, claims_of, curve, jwks_of, rsa, secret_key, signed
 

@@ -17,7 +17,7 @@ from joserfc.util import urlsafe_b64encode
 
 from oncekey.config.kinds import ALGORITHMS as SETTING
 from oncekey.core.errors import ConfigurationError
-from oncekey.edge.jwk import (
+from oncekey.edge.identity.jwk import (
     ALGORITHMS,
     check_algorithms,
     ring_of_jwks,

@@ -9,11 +9,11 @@ import pytest
 from joserfc.jwk import Key
 
 from oncekey.core.errors import Unauthorized
-from oncekey.edge.claims import ClaimRules
-from oncekey.edge.jwk import KeyRing, ring_of_jwks, ring_of_pem, ring_of_secret
-from oncekey.edge.jwks import GivenKeys
-from oncekey.edge.jwt import JwtVerifier
-from oncekey.edge.known import Verified
+from oncekey.edge.identity.claims import ClaimRules
+from oncekey.edge.identity.jwk import KeyRing, ring_of_jwks, ring_of_pem, ring_of_secret
+from oncekey.edge.identity.jwks import GivenKeys
+from oncekey.edge.identity.jwt import JwtVerifier
+from oncekey.edge.identity.known import Verified
 from tests.fixtures.frozen import FrozenClock
 from tests.fixtures.tokens import (
     NOW,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
-from oncekey.edge.openapi import document_of
+from oncekey.edge.document.openapi import document_of
 from oncekey.edge.policy import RULE_KEYS, EdgeRoute, Policy
 from oncekey.wire.problem import codes
 from oncekey.wire.rule import rule_of

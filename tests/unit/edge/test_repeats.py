@@ -8,7 +8,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from oncekey.edge.asked import Asked
-from oncekey.edge.repeats import Repeat, learned
+from oncekey.edge.serving.repeats import Repeat, learned
 from oncekey.wire.headers import lines_of
 
 HEAD = (

@@ -6,7 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from oncekey.edge.contract import DELIVERY, IDENTITY, UPSTREAM, Part, responses_of, retention_of
+from oncekey.edge.document.contract import (
+    DELIVERY,
+    IDENTITY,
+    UPSTREAM,
+    Part,
+    responses_of,
+    retention_of,
+)
 from oncekey.wire.openapi import header, key_parameter, replay_headers
 from oncekey.wire.rule import Rule
 

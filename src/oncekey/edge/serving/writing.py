@@ -13,7 +13,7 @@ from oncekey.core.errors import UpstreamError
 from oncekey.core.model import Headers
 from oncekey.edge.asked import Answer, Asked, Pairs
 from oncekey.edge.once import Once
-from oncekey.edge.strict_http import StrictHttp
+from oncekey.edge.serving.strict_http import StrictHttp
 from oncekey.wire.problem import Response, problem
 
 _BODILESS = frozenset({204, 304})

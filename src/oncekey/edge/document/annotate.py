@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from oncekey.core.errors import InvalidInput
 from oncekey.core.retention import DEFAULT_CLASSES
-from oncekey.edge.contract import (
+from oncekey.edge.document.contract import (
     PROBLEM,
     REF,
     Part,
@@ -18,8 +18,8 @@ from oncekey.edge.contract import (
     parameters_of,
     problems_of,
 )
+from oncekey.edge.document.references import is_elsewhere, list_in, object_in, resolved
 from oncekey.edge.policy import EdgeRoute, Table
-from oncekey.edge.references import is_elsewhere, list_in, object_in, resolved
 from oncekey.wire import openapi
 from oncekey.wire.openapi import by_status, problem_response, replay_headers
 

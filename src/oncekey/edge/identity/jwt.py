@@ -10,9 +10,9 @@ from joserfc.util import urlsafe_b64decode
 
 from oncekey.core.clock import Clock
 from oncekey.core.errors import Unauthorized
-from oncekey.edge.claims import ClaimRules
-from oncekey.edge.jwks import Keys
-from oncekey.edge.known import Verified
+from oncekey.edge.identity.claims import ClaimRules
+from oncekey.edge.identity.jwks import Keys
+from oncekey.edge.identity.known import Verified
 from oncekey.wire.strict_json import object_in
 
 MAX_TOKEN = 16 << 10

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from oncekey.core.clock import Clock
 from oncekey.core.errors import IdentityUnavailable
-from oncekey.edge.jwk import KeyRing, VerifyingKey, ring_of_jwks
-from oncekey.edge.remote import Remote, check_address
+from oncekey.edge.identity.jwk import KeyRing, VerifyingKey, ring_of_jwks
+from oncekey.edge.identity.remote import Remote, check_address
 
 if TYPE_CHECKING:
     import httpx

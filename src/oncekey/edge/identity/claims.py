@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oncekey.core.errors import Unauthorized
-from oncekey.edge.known import Known, known_of, typed
+from oncekey.edge.identity.known import Known, known_of, typed
 
 Claims = Mapping[str, Any]
 

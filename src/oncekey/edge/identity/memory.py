@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from oncekey.core.clock import Clock
-from oncekey.edge.known import Known, Verified, Verifier
+from oncekey.edge.identity.known import Known, Verified, Verifier
 
 
 class _Entry(NamedTuple):

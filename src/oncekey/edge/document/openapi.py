@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 
 from oncekey.core.retention import DEFAULT_CLASSES
-from oncekey.edge.contract import (
+from oncekey.edge.document.contract import (
     PROBLEM,
     Part,
     marks_of,
@@ -16,7 +16,7 @@ from oncekey.edge.contract import (
     problems_of,
     responses_of,
 )
-from oncekey.edge.described import ANY, Described, decisions, operations, recovery, webhook
+from oncekey.edge.document.described import ANY, Described, decisions, operations, recovery, webhook
 from oncekey.edge.policy import EdgeRoute
 from oncekey.wire import openapi
 

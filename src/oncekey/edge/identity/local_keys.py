@@ -5,7 +5,7 @@ from __future__ import annotations
 from oncekey.core.api_keys import PREFIXES, Role
 from oncekey.core.callers import Callers
 from oncekey.core.errors import Unauthorized
-from oncekey.edge.known import Verified, believed
+from oncekey.edge.identity.known import Verified, believed
 
 
 class LocalKeys:

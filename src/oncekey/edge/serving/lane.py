@@ -12,13 +12,13 @@ from oncekey.edge.app import Edge, EdgeApp, decided
 from oncekey.edge.asked import Answer, Asked
 from oncekey.edge.decide import Pass
 from oncekey.edge.gate import DECIDE, gate
-from oncekey.edge.passing import Cycle, Passing
 from oncekey.edge.policy import EdgeRoute
 from oncekey.edge.proxy import Admitted, Proxy
-from oncekey.edge.repeats import Again, Repeat, learned
-from oncekey.edge.strict_http import NEVER
+from oncekey.edge.serving.passing import Cycle, Passing
+from oncekey.edge.serving.repeats import Again, Repeat, learned
+from oncekey.edge.serving.strict_http import NEVER
+from oncekey.edge.serving.writing import Writing
 from oncekey.edge.target import path_of
-from oncekey.edge.writing import Writing
 from oncekey.wire.problem import Response, problem, problem_of
 
 # What is larger goes the long way, where it is read piece by piece.

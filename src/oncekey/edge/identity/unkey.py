@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from oncekey.core.clock import Clock
 from oncekey.core.errors import ConfigurationError, IdentityUnavailable, Unauthorized
 from oncekey.core.scope import SUBJECT_TYPES
-from oncekey.edge.known import Known, Verified, known_of
-from oncekey.edge.remote import Remote, check_address
+from oncekey.edge.identity.known import Known, Verified, known_of
+from oncekey.edge.identity.remote import Remote, check_address
 from oncekey.wire.strict_json import object_in
 
 if TYPE_CHECKING:

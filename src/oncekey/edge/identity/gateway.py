@@ -8,7 +8,7 @@ from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from oncekey.core.errors import ConfigurationError, Unauthorized
-from oncekey.edge.known import Known, known_of, typed
+from oncekey.edge.identity.known import Known, known_of, typed
 
 _LONGEST = 1024
 

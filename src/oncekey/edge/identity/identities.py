@@ -10,9 +10,9 @@ from typing import NamedTuple
 from oncekey.core.api_keys import PREFIXES
 from oncekey.core.clock import Clock, SystemClock
 from oncekey.core.errors import Unauthorized
-from oncekey.edge.gateway import Gateway
-from oncekey.edge.known import Known, Verifier
-from oncekey.edge.memory import Memory
+from oncekey.edge.identity.gateway import Gateway
+from oncekey.edge.identity.known import Known, Verifier
+from oncekey.edge.identity.memory import Memory
 
 __all__ = ["Credential", "Identities", "Known", "credential_in"]
 

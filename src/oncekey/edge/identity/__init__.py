@@ -1,0 +1,1 @@
+"""Who is calling: credentials in, a caller out."""
