@@ -31,6 +31,7 @@ from oncekey.wire.problem import (
     problem_of,
     ran_but_not_stored,
 )
+from oncekey.wire.rule import Rule
 
 _MISSED = (StoreError, LedgerClosed)
 
@@ -49,12 +50,12 @@ class Concluding:
         status, headers, body, rest = answer
         if rest is not None:
             return await self._streamed(answer, rest)
-        rule = self._route.rule
-        outcome = make(Outcome, (Kind.RESPONSE, status, kept(headers, rule), body))
+        outcome = kept_of(answer, self._route.rule)
         missed = await self._keep(outcome, final=self._is_final(status))
         if missed is not None:
             return Answer(*missed)
-        return Answer(status, [*headers, self._mark], body)
+        marks = [self._mark] if outcome.kind is Kind.RESPONSE else [self._mark, NOT_STORED]
+        return Answer(status, [*headers, *marks], body)
 
     async def not_sent(self, error: UpstreamUnreachable | InvalidInput) -> Answer:
         """The key is given back, and a retry runs."""
@@ -136,6 +137,14 @@ class Concluding:
 
     def _problem(self, code: str) -> Answer:
         return Answer(*problem(code, operation_id=self._claim.operation_id))
+
+
+def kept_of(answer: Answer, rule: Rule) -> Outcome:
+    """What is kept of an answer that came whole: it may still be one that is not to be kept."""
+    status, headers, body, _ = answer
+    if len(body) > rule.max_stored_body or way_of(headers, rule) == "stream":
+        return Outcome(Kind.UNKEPT, status)
+    return make(Outcome, (Kind.RESPONSE, status, kept(headers, rule), body))
 
 
 def _without_operation(headers: Headers) -> Headers:

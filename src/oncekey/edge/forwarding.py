@@ -10,13 +10,13 @@ from oncekey.core.errors import ConfigurationError, UpstreamUncertain
 from oncekey.core.finality import is_final_status
 from oncekey.core.model import Kind, Outcome, Takeover
 from oncekey.core.scope import namespace_of
-from oncekey.edge.asked import Asked
+from oncekey.edge.asked import Answer, Asked
 from oncekey.edge.cleaning import from_upstream, to_upstream
+from oncekey.edge.concluding import kept_of
 from oncekey.edge.identity.gateway import Gateway
 from oncekey.edge.policy import EdgeRoute, Table
 from oncekey.edge.sending import Listening
 from oncekey.webhooks.acting import Answered, Broken, ForwardRequest
-from oncekey.wire.headers import kept
 
 _METHOD = "POST"
 
@@ -68,5 +68,4 @@ async def _asked(
     if rest is not None:
         async with aclosing(rest):
             return Outcome(Kind.UNKEPT, status), final
-    cleaned = from_upstream(headers, route.origin)
-    return Outcome(Kind.RESPONSE, status, kept(cleaned, rule), body), final
+    return kept_of(Answer(status, from_upstream(headers, route.origin), body), rule), final

@@ -31,6 +31,9 @@ ALICE = Known(Identity("user:alice", "acme", "shop"), NAMESPACE)
 EVENTS = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
+DELIVERY = ForwardRequest("/events", (), b"{}", "acme", "shop", "service:webhook-ingest", "k")
+
+
 def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
@@ -97,13 +100,49 @@ async def test_a_rest_that_is_closed_in_the_middle_ends_its_connection() -> None
         await until(lambda: upstream.load.busy == 0)
 
 
+def says_at_once(head: bytes, body: bytes) -> Play:
+    async def play(line: Line) -> None:
+        await line.request()
+        await line.say(head + body)
+        await line.gone()
+
+    return play
+
+
+LARGE = b"x" * 5000
+WHOLE = {
+    "with its length": says_at_once(b"HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n", LARGE),
+    "in a chunk": says_at_once(
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", chunk(LARGE) + b"0\r\n\r\n"
+    ),
+    "as events": says_at_once(EVENTS, chunk(b"data: 1\n\n") + b"0\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+async def test_what_is_not_to_be_kept_is_not_though_it_comes_whole(
+    ledger: Ledger, name: str
+) -> None:
+    async with puppet(WHOLE[name]) as server, reaching(server.url) as upstream:
+        answer = await first_of(ledger, route_to(upstream, max_stored_body=4096))
+        assert (b"idempotency-stored", b"false") in answer.headers
+        assert answer.body or answer.rest is not None
+        assert (await kept(ledger)).kind is Kind.UNKEPT
+
+
+@pytest.mark.parametrize("name", WHOLE)
+async def test_nor_is_it_of_a_delivery(name: str) -> None:
+    async with puppet(WHOLE[name]) as server, reaching(server.url) as upstream:
+        forward = Forwarding(Table([route_to(upstream, max_stored_body=4096)]))
+        answered = await forward(DELIVERY)
+        assert isinstance(answered, Answered)
+        assert answered.outcome.kind is Kind.UNKEPT
+
+
 async def test_an_answer_to_a_delivery_that_is_too_large_ends_its_connection() -> None:
     async with puppet(endless(piece=b"x" * 65536)) as server, reaching(server.url) as upstream:
         forward = Forwarding(Table([route_to(upstream)]))
-        request = ForwardRequest(
-            "/events", (), b"{}", "acme", "shop", "service:webhook-ingest", "k"
-        )
-        answered = await forward(request)
+        answered = await forward(DELIVERY)
         assert isinstance(answered, Answered)
         assert answered.outcome.kind is Kind.UNKEPT
         await until(lambda: upstream.load.busy == 0)

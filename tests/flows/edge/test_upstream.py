@@ -8,7 +8,9 @@ import httpx
 import pytest
 
 from oncekey.core.errors import InvalidInput
-from oncekey.edge.upstream import Answer, Upstream
+from oncekey.edge.asked import Answer
+from oncekey.edge.upstream import Upstream
+from tests.fixtures.asking import send
 from tests.fixtures.http.servers import serving
 from tests.fixtures.puppets import Heard, Line, puppet, reaching, says
 
@@ -23,7 +25,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]
 
 
 async def post(upstream: Upstream, body: bytes = b"{}", target: bytes = b"/orders") -> Answer:
-    return await upstream.send(b"POST", target, [], body)
+    return await send(upstream, b"POST", target, [], body)
 
 
 # Answers.
@@ -117,7 +119,7 @@ async def test_answers_without_a_body_end_with_their_head(method: bytes, status:
     raw = b"HTTP/1.1 " + status + b"\r\nContent-Length: 42\r\nEtag: x\r\n\r\n"
     async with puppet(says(raw)) as behind, reaching(behind.url) as upstream:
         for _ in range(3):
-            answer = await upstream.send(method, b"/", [])
+            answer = await send(upstream, method, b"/", [])
             assert answer.body == b""
             assert dict(answer.headers) == {b"content-length": b"42", b"etag": b"x"}
         assert upstream.load.idle == 1
@@ -132,7 +134,7 @@ async def test_a_head_that_was_asked_for_with_get_has_its_body_again() -> None:
 
     async with puppet(play) as behind, reaching(behind.url) as upstream:
         bodies = [
-            (await upstream.send(method, b"/", [])).body for method in (b"GET", b"HEAD", b"GET")
+            (await send(upstream, method, b"/", [])).body for method in (b"GET", b"HEAD", b"GET")
         ]
     assert bodies == [b"ok", b"", b"ok"]
 
@@ -164,7 +166,7 @@ async def test_what_would_break_the_framing_is_never_sent(options: dict[str, byt
     async with puppet(says(OK)) as behind, reaching(behind.url) as upstream:
         asked = {"method": b"POST", "target": b"/", "headers": [], **options}
         with pytest.raises(InvalidInput):
-            await upstream.send(**asked, body=b"")  # type: ignore[arg-type]
+            await send(upstream, **asked, body=b"")  # type: ignore[arg-type]
         await post(upstream)
     assert len(behind.requests) == 1
 
@@ -219,7 +221,7 @@ async def test_uvicorn_answers_as_it_does_to_others(
     body = bytes(range(250)) * (size // 250) + b"x" * (size % 250)
     async with reaching(uvicorn_url) as upstream, httpx.AsyncClient(base_url=uvicorn_url) as other:
         for given in [body, [body[:7], body[7:]]]:
-            answer = await upstream.send(b"POST", target, [], given)
+            answer = await send(upstream, b"POST", target, [], given)
             assert (answer.status, answer.body) == (201, body)
         theirs = await other.post(target.decode(), content=body)
         assert theirs.content == body

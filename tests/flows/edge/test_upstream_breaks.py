@@ -11,7 +11,9 @@ from oncekey.core.errors import (
     UpstreamUncertain,
     UpstreamUnreachable,
 )
-from oncekey.edge.upstream import Answer, Upstream
+from oncekey.edge.asked import Answer
+from oncekey.edge.upstream import Upstream
+from tests.fixtures.asking import send
 from tests.fixtures.puppets import Heard, Line, Play, puppet, reaching, says, until
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +28,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]
 
 
 async def post(upstream: Upstream, body: bytes = b"{}") -> Answer:
-    return await upstream.send(b"POST", b"/orders", [], body)
+    return await send(upstream, b"POST", b"/orders", [], body)
 
 
 def certain(error: UpstreamError | None) -> bool:
@@ -245,7 +247,7 @@ async def test_an_answer_that_flows_may_take_longer_than_the_timeout() -> None:
 async def test_one_ask_may_have_less_time_than_the_others() -> None:
     async with puppet(silent) as behind, reaching(behind.url) as upstream:
         with pytest.raises(UpstreamTimeout):
-            await upstream.send(b"POST", b"/", [], b"", timeout=0.05)
+            await send(upstream, b"POST", b"/", [], b"", timeout=0.05)
 
 
 async def test_nobody_is_late_because_the_loop_was_held_up() -> None:

@@ -14,7 +14,9 @@ import pytest
 
 from oncekey.core.errors import UpstreamError, UpstreamUncertain, UpstreamUnreachable
 from oncekey.core.model import Headers
-from oncekey.edge.upstream import Answer, Upstream
+from oncekey.edge.asked import Answer
+from oncekey.edge.upstream import Upstream
+from tests.fixtures.asking import send
 from tests.fixtures.certificates import Certificates
 from tests.fixtures.processes import Start
 from tests.fixtures.puppets import Heard, Line, puppet, reaching, says, until
@@ -31,7 +33,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]
 
 
 async def post(upstream: Upstream, body: bytes = b"{}") -> Answer:
-    return await upstream.send(b"POST", b"/orders", [], body)
+    return await send(upstream, b"POST", b"/orders", [], body)
 
 
 def certain(error: UpstreamError | None) -> bool:
@@ -290,12 +292,12 @@ async def test_an_ask_that_is_abandoned_ends_its_connection_and_is_told_nothing(
     assert [seen.body for seen in behind.requests] == [b"", b"third"]
 
 
-async def test_a_cancelled_send_ends_its_connection() -> None:
+async def test_who_is_cancelled_learns_what_is_known_and_the_connection_ends() -> None:
     async with puppet(silent) as behind, reaching(behind.url) as upstream:
         asked = asyncio.create_task(post(upstream))
         await until(lambda: len(behind.requests) == 1)
         asked.cancel()
-        with pytest.raises(asyncio.CancelledError):
+        with pytest.raises(UpstreamUncertain):
             await asked
         assert upstream.load == (0, 0, 0, 0)
 

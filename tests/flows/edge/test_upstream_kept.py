@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from oncekey.core.errors import UpstreamUnreachable
-from oncekey.edge.upstream import Answer, Upstream
+from oncekey.edge.asked import Answer
+from oncekey.edge.upstream import Upstream
+from tests.fixtures.asking import send
 from tests.fixtures.puppets import Line, puppet, reaching, says, until
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +23,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]
 
 
 async def post(upstream: Upstream, body: bytes = b"{}", target: bytes = b"/orders") -> Answer:
-    return await upstream.send(b"POST", target, [], body)
+    return await send(upstream, b"POST", target, [], body)
 
 
 # Keeping connections.
@@ -215,7 +217,7 @@ async def test_waiting_for_a_connection_for_too_long_leaves_no_doubt() -> None:
         first = asyncio.create_task(post(upstream))
         await until(lambda: upstream.load.busy == 1)
         with pytest.raises(UpstreamUnreachable, match=r"within 0\.01 s"):
-            await upstream.send(b"POST", b"/", [], b"", timeout=0.01)
+            await send(upstream, b"POST", b"/", [], b"", timeout=0.01)
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
     assert len(behind.requests) == 1

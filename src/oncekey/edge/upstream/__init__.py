@@ -1,7 +1,6 @@
 """The services behind the edge: connections that are kept, and what is known when one breaks."""
 
-from oncekey.edge.upstream.answer import Answer
 from oncekey.edge.upstream.ask import Ask, Body, Listener
 from oncekey.edge.upstream.pool import Load, Upstream
 
-__all__ = ["Answer", "Ask", "Body", "Listener", "Load", "Upstream"]
+__all__ = ["Ask", "Body", "Listener", "Load", "Upstream"]

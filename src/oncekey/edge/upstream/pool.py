@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from oncekey.core.errors import UpstreamUncertain, UpstreamUnreachable
 from oncekey.edge.upstream.address import address_of
-from oncekey.edge.upstream.answer import Answer, Gathering
 from oncekey.edge.upstream.ask import Ask, Body, Listener
 from oncekey.edge.upstream.connection import RESTED, Connection
 from oncekey.edge.upstream.framing import Heads
@@ -126,27 +125,6 @@ class Upstream:
                 return ask
         self._place(ask)
         return ask
-
-    async def send(
-        self,
-        method: bytes,
-        target: bytes,
-        headers: Sequence[tuple[bytes, bytes]],
-        body: Body = b"",
-        *,
-        most: int | None = None,
-        timeout: float | None = None,
-        length: int | None = None,
-    ) -> Answer:
-        """The answer, whole when its body has at most `most` bytes. Raises UpstreamError."""
-        gathering = Gathering(asyncio.get_running_loop(), most)
-        ask = self.ask(method, target, headers, body, gathering, timeout=timeout, length=length)
-        gathering.ask = ask
-        try:
-            return await gathering.answer
-        except asyncio.CancelledError:
-            ask.abandon()
-            raise
 
     async def close(self, grace: float = 0.0) -> None:
         """New asks are refused; those under way have `grace` seconds to end."""
