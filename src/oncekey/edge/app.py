@@ -62,8 +62,8 @@ class Edge:
     paths: dict[tuple[bytes, bytes], tuple[EdgeRoute, str]] = field(default_factory=dict)
     """Routes by method and path as they were last asked for; bounded by whoever puts them in."""
 
-    def keeps(self, path: str) -> bool:
-        """Whether it may be one of the edge's own, or the API's, whatever routes there are."""
+    def withholds(self, path: str) -> bool:
+        """Whether it goes to no upstream, whatever routes there are: it is the edge's, or the API's."""
         return self.is_own(path) or self.reserved(path)
 
     def is_own(self, path: str) -> bool:
@@ -91,7 +91,7 @@ class EdgeApp:
         asked = asked_of(scope)
         if path_of(asked.target) is None:
             # Whoever is behind may read it as another path than we do.
-            if _is_ours(edge, asked):
+            if _may_be_ours(edge, asked):
                 await respond(send, problem("not-found"))
             else:
                 await self._app(scope, receive, send)
@@ -176,7 +176,7 @@ async def _guarded(asked: Asked, work: Awaitable[T]) -> T | Response:
         return problem("internal-error")
 
 
-def _is_ours(edge: Edge, asked: Asked) -> bool:
+def _may_be_ours(edge: Edge, asked: Asked) -> bool:
     """Whether somebody could take its path for one of the edge's."""
     forwarded = any(route.upstream is not None for route in edge.table.matching(asked.path))
     return forwarded or edge.is_own(asked.path)

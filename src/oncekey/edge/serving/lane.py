@@ -281,7 +281,7 @@ class EdgeProtocol(Writing):
                 return None
             path = path_of(raw_path)
             route = None if path is None else edge.table.find(method.decode("ascii"), path)
-            if path is None or route is None or not route.short or edge.keeps(path):
+            if path is None or route is None or not route.short or edge.withholds(path):
                 return None
             if len(edge.paths) >= _MOST_PATHS:
                 edge.paths.clear()
