@@ -63,7 +63,7 @@ class Edge:
     """Routes by method and path as they were last asked for; bounded by whoever puts them in."""
 
     def withholds(self, path: str) -> bool:
-        """Whether it goes to no upstream, whatever routes there are: it is the edge's, or the API's."""
+        """Whether it goes to no upstream, whatever routes there are: the edge's, or the API's."""
         return self.is_own(path) or self.reserved(path)
 
     def is_own(self, path: str) -> bool:
