@@ -14,7 +14,7 @@ import uvicorn
 
 import oncekey
 from oncekey import App, Context
-from oncekey.api.app import Api, api_of
+from oncekey.api.app import Api
 from oncekey.core.callers import Callers
 from oncekey.core.execution import PromiseKind, PromiseState
 from oncekey.core.work import ListPromises
@@ -142,7 +142,7 @@ async def opened(url: str, shop: Shop | None = None) -> AsyncIterator[Site]:
     async with shop.app.open(ledger):
         _, secret = await callers.create("acme")
         async with (
-            served(api_of(shop.app.engine, callers, ledger)) as address,
+            served(Api(shop.app.engine, callers, ledger)) as address,
             httpx.AsyncClient(
                 base_url=f"{address}/api/tenants/acme/",
                 headers={"x-api-key": secret},

@@ -43,7 +43,8 @@ values = st.recursive(
 
 
 def holds(expression: str, data: Any = None, key: str = "k", **headers: str) -> bool:
-    return compile_condition(expression).evaluate(ORDER if data is None else data, key, headers)
+    subject = Subject(ORDER if data is None else data, key, headers)
+    return compile_condition(expression).holds(subject)
 
 
 @pytest.mark.parametrize(
@@ -259,9 +260,9 @@ def test_the_largest_event_may_have_a_key_and_headers() -> None:
 
 def test_what_grows_faster_than_the_event_is_asked_of_smaller_ones() -> None:
     condition = compile_condition("input.wanted.all(w, w in input.offered)")
-    assert condition.evaluate({"wanted": [1, 2], "offered": [2, 1]}, "k", {})
+    assert condition.holds(Subject({"wanted": [1, 2], "offered": [2, 1]}, "k", {}))
     with pytest.raises(ConditionTrouble, match="put to events of at most 5120 bytes, and this"):
-        condition.evaluate({"wanted": [1, 2], "offered": [1] * 3000}, "k", {})
+        condition.holds(Subject({"wanted": [1, 2], "offered": [1] * 3000}, "k", {}))
 
 
 @given(st.integers(1, 12), st.integers(100, MAX_EVENT))

@@ -173,10 +173,6 @@ class Api:
         return refusal._replace(headers=(*refusal.headers, allow))
 
 
-def api_of(engine: Engine, callers: Callers, ledger: Ledger, means: Means | None = None) -> Api:
-    return Api(engine, callers, ledger, means)
-
-
 async def _answer(admitted: Admitted, receive: Receive) -> Response:
     endpoint, call = admitted
     try:

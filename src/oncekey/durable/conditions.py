@@ -27,7 +27,7 @@ LANGUAGE = Language(
 
 
 class Subject(cel.Subject):
-    """An event."""
+    """An event, which many conditions may be put to. Its data are decoded JSON."""
 
     def __init__(self, data: Any, key: str, headers: Mapping[str, str]) -> None:
         super().__init__(LANGUAGE, {"input": data, "key": key, "headers": dict(headers)})
@@ -41,12 +41,8 @@ class Condition:
         self.largest = program.largest
         self._program = program
 
-    def evaluate(self, data: Any, key: str, headers: Mapping[str, str]) -> bool:
-        """Whether it holds. `data` is decoded JSON. Raises `ConditionTrouble`."""
-        return self.holds(Subject(data, key, headers))
-
     def holds(self, subject: Subject) -> bool:
-        """As `evaluate`, for an event that many conditions are put to."""
+        """Raises `ConditionTrouble`."""
         answer = self._program.run(subject)
         value = answer.value()
         # Nothing but the two booleans counts.

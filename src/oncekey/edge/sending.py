@@ -80,10 +80,6 @@ class Listening:
                 self.ask.abandon()
                 self._error = UpstreamUncertain(_STOPPED) if sent else UpstreamUnreachable(_STOPPED)
 
-    @property
-    def has_begun(self) -> bool:
-        return self._head is not None
-
     # -- what the upstream tells ---------------------------------------------------------
 
     def whole(self, status: int, headers: Headers, body: bytes) -> None:

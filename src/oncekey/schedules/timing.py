@@ -119,16 +119,6 @@ class Cron:
         raise ScheduleInvalid(f"cron {self.line!r} has no tick within 50 years: no day fits it")
 
 
-def ticks_between(timing: Timing, after: int, until: int, limit: int) -> list[int]:
-    """Ticks later than `after`, up to and with `until`: the first `limit` of them."""
-    ticks: list[int] = []
-    tick = timing.next_after(after)
-    while tick <= until and len(ticks) < limit:
-        ticks.append(tick)
-        tick = timing.next_after(tick)
-    return ticks
-
-
 def last_until(timing: Timing, first: int, until: int) -> int:
     """The last tick up to and with `until`, where `first` is a tick that is not later.
 
