@@ -135,6 +135,56 @@ async def test_the_length_of_what_head_asks_about_is_not_made_up(tmp_path: Path)
             assert b"content-length" not in await client.head()
 
 
+@pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
+async def test_an_answer_that_has_no_body_has_no_length(tmp_path: Path, status: bytes) -> None:
+    """A length would be that of a body which others keep."""
+
+    async def play(line: Line) -> None:
+        while await line.request():
+            await line.say(b"HTTP/1.1 %b\r\netag: 1\r\n\r\n" % status)
+
+    async with edge_before(tmp_path, play) as site, site.client() as client:
+        for _ in range(2):
+            client.send("GET", "/file")
+            head = await client.head()
+            assert head.startswith(b"http/1.1 %b" % status.lower())
+            assert b"content-length" not in head
+            assert b"transfer-encoding" not in head
+
+
+async def test_what_repeats_while_another_is_answered_waits_for_its_turn(tmp_path: Path) -> None:
+    """Also where it is read without being parsed, and its answer would be there sooner."""
+    line_of_alice = f"Authorization: Bearer {token()}\r\n"
+    go = asyncio.Event()
+
+    async def play(line: Line) -> None:
+        while seen := await line.request():
+            key = dict(seen.headers)[b"idempotency-key"].rpartition(b":")[2]
+            if key == b"slow":
+                await go.wait()
+            await line.say(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(key), key))
+
+    def post(client: Client, key: str) -> None:
+        head = f"POST /orders HTTP/1.1\r\nHost: edge\r\n{line_of_alice}Content-Length: 0\r\n"
+        client.writer.write(f"{head}Idempotency-Key: {key}\r\n\r\n".encode())
+
+    async def answer(client: Client) -> bytes:
+        length = int((await client.head()).partition(b"content-length: ")[2].partition(b"\r")[0])
+        return await client.reader.readexactly(length)
+
+    async with edge_before(tmp_path, play) as site, site.client() as client, site.client() as other:
+        post(client, "first")
+        assert await answer(client) == b"first"
+        post(client, "slow")
+        post(other, "between")
+        assert await answer(other) == b"between"
+        post(client, "last")
+        post(other, "after")
+        assert await answer(other) == b"after"
+        go.set()
+        assert [await answer(client), await answer(client)] == [b"slow", b"last"]
+
+
 async def test_a_client_of_http_1_0_gets_no_chunks(tmp_path: Path) -> None:
     async def play(line: Line) -> None:
         await line.request()

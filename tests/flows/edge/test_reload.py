@@ -138,6 +138,32 @@ def test_the_next_request_goes_to_another_upstream(
     assert edge.served.stop() == (0, "")
 
 
+def test_a_client_that_repeats_itself_sees_a_reload(
+    site: MakeSite, behind: Callable[[str], Behind]
+) -> None:
+    """What repeats on a kept connection is not parsed again, but decided anew."""
+    one, two = behind("one"), behind("two")
+    edge = site(one)
+    host, port = edge.url.removeprefix("http://").split(":")
+    lines = f"Host: {host}\r\nAuthorization: Bearer {token()}\r\nContent-Length: 1\r\n"
+    with socket.create_connection((host, int(port)), timeout=60) as client:
+
+        def post(key: str) -> tuple[int, bytes]:
+            head = f"POST /orders HTTP/1.1\r\n{lines}Idempotency-Key: {key}\r\n\r\n"
+            client.sendall(f"{head}1".encode())
+            answer = http.client.HTTPResponse(client)
+            answer.begin()
+            return answer.status, answer.read()
+
+        assert [post("a"), post("b")] == [(201, b"one")] * 2
+        edge.write(two)
+        edge.reload()
+        assert [post("c"), post("d")] == [(201, b"two")] * 2
+        edge.write(two, secret=OTHER_SECRET)
+        edge.reload()
+        assert post("e")[0] == 401
+
+
 def test_a_request_under_way_gets_the_answer_of_its_own_upstream(
     site: MakeSite, behind: Callable[[str], Behind]
 ) -> None:

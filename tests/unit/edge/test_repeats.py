@@ -114,6 +114,8 @@ def test_what_clients_change_is_read_anew(data: bytes) -> None:
         b"\r\n" + WHOLE,
         WHOLE.replace(b"/orders", b"/order"),
         WHOLE.replace(b"a.b.c", b"a.b.d"),
+        WHOLE.replace(b"/json", b"/text"),
+        WHOLE.replace(b"spaced", b"placed"),
         WHOLE.replace(b"k1", b""),
         WHOLE.replace(b"k1", b"k 1"),
         WHOLE.replace(b"k1", b" k1"),
@@ -137,7 +139,8 @@ def test_anything_else_is_left_to_the_parser(data: bytes) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        WHOLE.replace(b"X-More", b"Idempotency-Key"),
+        WHOLE.replace(b"X-More:  spaced ", b"Idempotency-Key: k2"),
+        WHOLE.replace(b"X-More:  spaced ", b"X-Request-Id: r2"),
         WHOLE.replace(b"X-More:  spaced ", b"Connection: x-request-id"),
         WHOLE.replace(b"k1", b"a key"),
         WHOLE.replace(b"Key: k1", b"Key:k1"),
@@ -155,6 +158,30 @@ def test_only_a_request_that_came_alone_is_a_pattern(before: bytes) -> None:
     asked, body = asked_in(WHOLE)
     assert learned(before + WHOLE, asked, body, b"digest") is None
     assert learned(WHOLE + before, asked, body, b"digest") is None
+
+
+def test_a_request_still_says_what_it_said_when_the_next_is_read() -> None:
+    repeat = pattern()
+    first, again = repeat.read(WHOLE), repeat.read(WHOLE.replace(b"k1", b"k2"))
+    assert first is not None
+    assert again is not None
+    asked = repeat.asked(first.values)
+    repeat.asked(again.values)
+    assert asked.headers == asked_in(WHOLE)[0].headers
+
+
+def test_what_the_parser_read_otherwise_is_no_pattern() -> None:
+    """It alone knows what the lines say: they are looked at here only to find them again."""
+    asked, body = asked_in(WHOLE)
+    (name, value), *others = asked.headers
+    for headers in (
+        [(name, value + b"."), *others],
+        [(name + b"s", value), *others],
+        [*others, (name, value)],
+        others,
+        [*asked.headers, (b"x-folded", b"1")],
+    ):
+        assert learned(WHOLE, asked._replace(headers=headers), body, b"digest") is None
 
 
 @pytest.mark.parametrize(
