@@ -1,6 +1,8 @@
 """A payments service behind the edge, on a port of its own. It writes down what reaches it."""
 
 import os
+import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,10 +47,19 @@ app = Starlette(
 def running() -> Iterator[None]:
     """Served beside the quickstart, in a thread, so that one command is enough to try it."""
     at = urlsplit(URL)
-    server = uvicorn.Server(
-        uvicorn.Config(app, at.hostname or "", at.port or 80, log_level="warning")
-    )
-    serving = threading.Thread(target=server.run, daemon=True)
+    try:
+        listening = socket.create_server((at.hostname or "", at.port or 80))
+    except OSError as error:
+        # Another worker, or another quickstart: payments are made there.
+        print(
+            f"payments: cannot listen on {URL}, {error.strerror}; whoever does is asked. "
+            "ONCEKEY_UPSTREAMS__PAYMENTS__URL names another address",
+            file=sys.stderr,
+        )
+        yield
+        return
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    serving = threading.Thread(target=server.run, args=([listening],), daemon=True)
     serving.start()
     try:
         yield

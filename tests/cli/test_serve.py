@@ -117,7 +117,7 @@ def test_a_busy_port_is_told(oncekey: Run, shop: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         f"error: cannot listen on 127.0.0.1:{port}: Address already in use; "
-        "choose another with --port, or 0 for any\n"
+        "choose another with --port or ONCEKEY_SERVER__PORT, or 0 for any\n"
     )
 
 

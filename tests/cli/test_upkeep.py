@@ -54,7 +54,8 @@ def test_looking_does_not_make_a_ledger(oncekey: Run, tmp_path: Path) -> None:
     done = oncekey("keys", "list")
     assert done.returncode == 1
     assert done.stderr == (
-        f"error: there is no ledger at {tmp_path}/oncekey.db; make one with `oncekey migrate`\n"
+        f"error: there is no ledger at {tmp_path}/oncekey.db; "
+        "name another with --config or --url, or make one with `oncekey migrate`\n"
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -72,7 +72,7 @@ class Banner(NamedTuple):
         body = route.example or "{}"
         curl = partial(_curl, self.url, route, self.secret if _is_known_by_key(route) else None)
         return [
-            f"{curl(body)}    # runs",
+            f"{curl(body)}    # runs, the first time",
             f"{curl(body)}    # same key: the stored answer",
             f"{curl(_other(body))}    # other body: 422",
         ]

@@ -54,7 +54,7 @@ def cli() -> None:
     Start here:
       oncekey serve --app shop:app      run an app with its requests made safe to retry
       oncekey keys list                 what has been asked, newest first
-      oncekey keys show op_343c28...     one operation: its state, attempts and answer
+      oncekey keys show op_343c28...    one operation: its state, attempts and answer
       oncekey workflows list            what runs, what it waits for, and how it ended
 
     Exit codes: 0 done, 1 refused or not found, 2 wrong usage.

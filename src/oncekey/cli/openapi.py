@@ -21,7 +21,7 @@ from oncekey.config import Settings
 def openapi(
     settings: Settings, upstream: str | None, document: str | None, *, as_yaml: bool
 ) -> None:
-    """Print the OpenAPI document of the edge, or annotate that of a service behind it.
+    """Print the edge's OpenAPI document, or annotate a service's own.
 
     Every route is told with its policy, how long answers are kept, the Idempotency-Key where it has
     one, the problems there can be and the headers of a replay. With --document, the operations that

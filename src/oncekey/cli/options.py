@@ -54,7 +54,8 @@ def opened(settings: Settings) -> Iterator[Ledger]:
         case Memory():
             raise Failure("memory:// lives inside one process; name a store with --url")
         case SqliteFile(path) if not path.exists():
-            raise Failure(f"there is no ledger at {path}; make one with `oncekey migrate`")
+            hint = "name another with --config or --url, or make one with `oncekey migrate`"
+            raise Failure(f"there is no ledger at {path}; {hint}")
         case _:
             ledger = ledger_of(settings, migrate=False, cache_bytes=0, sweep_interval=0)
     try:

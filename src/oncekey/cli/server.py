@@ -181,7 +181,7 @@ def _listen(settings: Settings) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        hint = "choose another with --port, or 0 for any"
+        hint = "choose another with --port or ONCEKEY_SERVER__PORT, or 0 for any"
         raise Failure(f"cannot listen on {host}:{port}: {_reason(error)}; {hint}") from error
 
 
