@@ -204,6 +204,22 @@ def test_answers_that_nobody_reads_do_not_pile_up(fort: Stronghold) -> None:
         assert fort.memory - before < 64
 
 
+def test_nor_do_they_when_each_is_asked_for_by_itself(fort: Stronghold) -> None:
+    """What repeats the request before it is answered at once, while its client takes answers."""
+    do = f"{DO}: " + json.dumps({"chunks": ["x" * 9000], "times": 100})
+    with fort.wire(head("/api/v1/orders", do, key="heavier")) as wire:
+        assert len(wire.answer().body) == 900_000
+    again = head(key="heavier")
+    with fort.wire(again) as wire:
+        assert wire.answer()["idempotent-replayed"] == "true"
+    before = fort.memory
+    with fort.wire(again, receive_buffer=4096) as wire:
+        for _ in range(120):
+            assert fort.ask("GET", "/api/v1/orders", bearer=bearer()).status_code == 200
+            wire.send(again)
+        assert fort.memory - before < 64
+
+
 @pytest.mark.parametrize("line", ["X-Way: short", "Expect: the long way"])
 def test_whoever_does_not_read_keeps_no_service_busy(fort: Stronghold, line: str) -> None:
     """There are four connections to it, and eight clients who let an endless answer stand."""

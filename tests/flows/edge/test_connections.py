@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvicorn
@@ -79,13 +80,13 @@ class Site:
 
 
 @asynccontextmanager
-async def edge_before(folder: Path, *plays: Play) -> AsyncIterator[Site]:
+async def edge_before(folder: Path, *plays: Play, **more: Any) -> AsyncIterator[Site]:
     async with puppet(*plays) as behind:
         (folder / "hooks.py").write_text(HOOKS)
         config = folder / "edge.toml"
         config.write_text(CONFIG.format(url=behind.url, secret=SECRET))
         service = service_of(load(config, {}, {"store.url": "memory://"}))
-        options = {"http": EdgeProtocol, "port": 0, "log_level": "critical"}
+        options = {"http": EdgeProtocol, "port": 0, "log_level": "critical", **more}
         server = uvicorn.Server(uvicorn.Config(service, proxy_headers=False, **options))  # type: ignore[arg-type]
         serving = asyncio.create_task(server.serve())
         while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
@@ -201,6 +202,50 @@ async def test_a_client_of_http_1_0_gets_no_chunks(tmp_path: Path) -> None:
         assert b"transfer-encoding" not in head
         assert b"connection: close" in head
         assert await client.end() == b"onetwo"
+
+
+@pytest.mark.parametrize("size", [10, 100_000], ids=["short", "long"])
+async def test_half_an_answer_does_not_look_like_a_whole_one(tmp_path: Path, size: int) -> None:
+    heard = asyncio.Event()
+
+    async def play(line: Line) -> None:
+        await line.request()
+        await line.say(CHUNKED + b"3\r\none\r\n")
+        await heard.wait()
+
+    async with edge_before(tmp_path, play) as site, site.client() as client:
+        client.send("POST", "/stream", f"Content-Length: {size}")
+        client.writer.write(b"x" * size)
+        assert b"transfer-encoding: chunked" in await client.head()
+        await client.reader.readuntil(b"one\r\n")
+        heard.set()
+        assert await client.end() == b""
+
+
+async def test_a_request_that_repeats_another_may_take_longer_than_connections_rest(
+    tmp_path: Path,
+) -> None:
+    line_of_alice = f"Authorization: Bearer {token()}\r\n"
+    request = f"GET /slow HTTP/1.1\r\nHost: edge\r\n{line_of_alice}\r\n".encode()
+    go = asyncio.Event()
+
+    async def play(line: Line) -> None:
+        while seen := await line.request():
+            if b"/slow" in seen.line and len(site.behind.requests) > 1:
+                await go.wait()
+            await line.say(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    async with edge_before(tmp_path, play, timeout_keep_alive=1) as site, site.client() as client:
+        client.writer.write(request)
+        assert (await client.head()).startswith(b"http/1.1 204")
+        client.writer.write(request)
+        async with site.client() as other:
+            other.send("GET", "/quick")
+            assert (await other.head()).startswith(b"http/1.1 204")
+            # It has rested for too long now, and so would the first one have.
+            assert await other.end() == b""
+        go.set()
+        assert (await client.head()).startswith(b"http/1.1 204")
 
 
 @pytest.mark.parametrize("size", [10, 100_000], ids=["short", "long"])
