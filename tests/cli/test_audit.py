@@ -52,8 +52,10 @@ def test_what_api_keys_go_through(shop: Workshop) -> None:
     shop.told("apikeys", "revoke", made["id"])
     assert newest(shop)[:3] == ("apikey.revoke", made["id"], "acme")
 
-    admin = shop.json("apikeys", "create", "--admin")
-    assert newest(shop)[:3] == ("apikey.create", admin["id"], None)
+    admin = shop.json("apikeys", "create", "--admin", "--expires-in", "1d")
+    action, target, tenant, details = newest(shop)
+    assert (action, target, tenant) == ("apikey.create", admin["id"], None)
+    assert details["expires_at"] == admin["expires_at"]
 
 
 def test_what_durable_work_goes_through(shop: Workshop) -> None:

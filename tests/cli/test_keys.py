@@ -5,6 +5,7 @@ import json
 import pytest
 
 from oncekey import Kind, Operation, Outcome, Proceed, Ref, Scope, namespace_of
+from oncekey.api.admin.schemas import SCHEMAS as ADMIN_SCHEMAS
 from oncekey.webhooks.naming import name_digest
 from tests.fixtures.command import Run
 from tests.fixtures.shelf import Shelf
@@ -124,6 +125,13 @@ def test_show_by_key(oncekey: Run, shelf: Shelf) -> None:
         "headers": [["content-type", "application/json"]],
         "body": '{"id": 1}',
     }
+
+
+def test_json_tells_of_a_key_what_the_api_does(oncekey: Run, shelf: Shelf) -> None:
+    shelf.settle("order-1", namespace=ALICE)
+    (listed,) = json.loads(oncekey("keys", "list", "--json").stdout)
+    assert set(listed) == {*ADMIN_SCHEMAS["Key"]["required"], "fence"}
+    assert listed["created_at"].endswith("Z")
 
 
 def test_a_key_that_several_scopes_have_is_listed(oncekey: Run, shelf: Shelf) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from oncekey.api.admin.schemas import SCHEMAS as ADMIN_SCHEMAS
 from tests.fixtures.command import Run
 from tests.fixtures.shelf import Shelf
 from tests.fixtures.workshop import Workshop
@@ -50,6 +51,15 @@ def test_a_webhook_is_made_with_a_secret_that_is_shown_once(shop: Workshop) -> N
         assert "paid" in shown
         assert secret not in shown
         assert secret.removeprefix("whsec_") not in shown
+
+
+def test_json_tells_of_a_webhook_what_the_api_does_and_where_it_is(shop: Workshop) -> None:
+    made = create(shop)
+    del made["secret"]
+    assert set(made) == {*ADMIN_SCHEMAS["Webhook"]["required"], "url"}
+    assert made["url"].startswith("http://")
+    assert made["url"].endswith(made["path"])
+    assert made in shop.json("webhooks", "list")
 
 
 def test_a_path_that_no_route_takes_is_told(shop: Workshop) -> None:

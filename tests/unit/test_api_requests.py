@@ -11,6 +11,7 @@ from oncekey.api.requests import (
     MAX_BODY,
     WAIT,
     RequestIncomplete,
+    before_in,
     body_of,
     bool_in,
     key_in,
@@ -22,6 +23,7 @@ from oncekey.api.requests import (
     word_in,
 )
 from oncekey.api.workflows import Control, Fork, Start
+from oncekey.core.audit import entry_number
 from oncekey.core.errors import InvalidInput, KeyInvalid, PayloadTooLarge
 from oncekey.core.execution import Status
 
@@ -220,3 +222,12 @@ def test_a_key_has_the_grammar_of_the_ledger() -> None:
     for lines in ([b"a", b"a"], [b""], [b"a b"], [b"t-x"], [b"\xff"], [b"x" * 256]):
         with pytest.raises(KeyInvalid):
             key_in(lines)
+
+
+def test_a_page_begins_where_before_says() -> None:
+    assert before_in({}, entry_number, "no entry") is None
+    assert before_in({"before": "au_000000000000000a"}, entry_number, "no entry") == 10
+    # Zero is a place as good as any other.
+    assert before_in({"before": "au_0000000000000000"}, entry_number, "no entry") == 0
+    with pytest.raises(InvalidInput, match="before is no entry; send the next_before of the page"):
+        before_in({"before": "ak_000000000000000a"}, entry_number, "no entry")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -16,6 +17,7 @@ from oncekey.api.requests import (
     MAX_BODY,
     WAIT,
     Duration,
+    before_in,
     bool_in,
     key_of,
     limit_in,
@@ -23,12 +25,14 @@ from oncekey.api.requests import (
     wait_in,
     word_in,
 )
+from oncekey.api.schema_parts import words
 from oncekey.core.errors import InvalidInput
 from oncekey.core.execution import Promise, PromiseKind, PromiseState, promise_place_of
 from oncekey.core.work import ListPromises
 from oncekey.durable.address import Address, ById, ByKey, ByName, ByToken
 from oncekey.durable.engine import PARK_TTL
 from oncekey.durable.shapes import (
+    Shape,
     json_of,
     shape_of_new_promise,
     shape_of_promise,
@@ -131,12 +135,17 @@ async def show(call: Call) -> Response:
 
 
 async def list_all(call: Call) -> Response:
+    return await list_of(call.tenant, shape_of_promise, call)
+
+
+async def list_of(tenant: str | None, shape_of: Callable[[Promise], Shape], call: Call) -> Response:
+    """A page of this tenant's, or of everybody's."""
     limit = limit_in(call.query)
     query = ListPromises(
-        call.tenant,
+        tenant,
         word_in(call.query, "state", PromiseState),
         PromiseKind.PROMISE,
-        before=_before_in(call),
+        before=before_in(call.query, _number_of, "not of a page"),
         limit=limit + 1,
     )
     found = await call.engine.promises(query)
@@ -145,7 +154,7 @@ async def list_all(call: Call) -> Response:
         "next_before",
         found,
         limit,
-        shape_of_promise,
+        shape_of,
         lambda promise: f"pr_{promise.id:016x}",
     )
 
@@ -229,18 +238,14 @@ def _address_in(call: Call) -> Address:
             )
 
 
-def _before_in(call: Call) -> int | None:
-    text = call.query.get("before")
-    if text is None:
-        return None
-    place = promise_place_of(f"{text}:x")
-    if place is None or place.id is None:
-        raise InvalidInput("before is not of a page; send the next_before of the page above")
-    return place.id
+def _number_of(cursor: str) -> int | None:
+    """A page ends with the number of a promise, whatever its name is."""
+    place = promise_place_of(f"{cursor}:x")
+    return None if place is None else place.id
 
 
 _ONE = "/api/tenants/{tenant}/promises/{address:path}"
-_STATES = [each.name.lower() for each in PromiseState]
+FILTERS = (Parameter("state", "Only of this state.", words(PromiseState)), LIMIT, BEFORE)
 _PARK = Parameter("park", "As `park` in the body.", {"type": "boolean"})
 _SETTLED = {
     OK: Reply("Settled, now or before: `already_resolved` tells.", "Settled"),
@@ -268,11 +273,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         list_all,
         "List promises, newest first",
         {OK: Reply("A page of them.", "PromisesPage")},
-        query=(
-            Parameter("state", "Only of this state.", {"type": "string", "enum": _STATES}),
-            LIMIT,
-            BEFORE,
-        ),
+        query=FILTERS,
     ),
     Endpoint(
         "POST",

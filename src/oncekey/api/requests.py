@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from enum import IntEnum
 from math import isfinite
@@ -42,6 +42,7 @@ Duration = Annotated[
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 Word = TypeVar("Word", bound=IntEnum)
+Place = TypeVar("Place")
 
 # No key, name or id holds any of these, and neither a pattern nor a store must meet them.
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
@@ -160,6 +161,19 @@ def limit_in(query: Mapping[str, str]) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
         raise InvalidInput(f"limit is a number from 1 to {LARGEST_PAGE}")
     return min(int(text), LARGEST_PAGE)
+
+
+def before_in(
+    query: Mapping[str, str], place_of: Callable[[str], Place | None], otherwise: str
+) -> Place | None:
+    """Where a page begins, or None for the first one; what has no place is `otherwise`."""
+    text = query.get("before")
+    if text is None:
+        return None
+    place = place_of(text)
+    if place is None:
+        raise InvalidInput(f"before is {otherwise}; send the next_before of the page above")
+    return place
 
 
 def word_in(query: Mapping[str, str], name: str, words: type[Word]) -> Word | None:

@@ -16,11 +16,13 @@ from oncekey.api.requests import (
     LIMIT,
     WAIT,
     KeyMissing,
+    before_in,
     key_of,
     limit_in,
     wait_in,
     word_in,
 )
+from oncekey.api.schema_parts import words
 from oncekey.core.errors import InvalidInput, NotFound, RequestKeyInvalid
 from oncekey.core.execution import Execution, Sort, Status, execution_number_of
 from oncekey.core.work import Action, ListExecutions
@@ -117,7 +119,7 @@ async def list_all(sort: Sort, call: Call) -> Response:
         word_in(call.query, "status", Status),
         call.query.get("name"),
         sort,
-        _before_in(call),
+        execution_before(call),
         limit + 1,
     )
     found = await call.engine.executions(query)
@@ -155,14 +157,9 @@ def _id_in(call: Call, sort: Sort) -> str:
     return call.path["id"]
 
 
-def _before_in(call: Call) -> int | None:
-    text = call.query.get("before")
-    if text is None:
-        return None
-    found = execution_number_of(text)
-    if found is None:
-        raise InvalidInput("before is not an id; send the next_before of the page above")
-    return found[1]
+def execution_before(call: Call) -> int | None:
+    found = before_in(call.query, execution_number_of, "not an id")
+    return None if found is None else found[1]
 
 
 def _after_in(call: Call) -> int:
@@ -173,9 +170,8 @@ def _after_in(call: Call) -> int:
 
 
 _PLURAL = {Sort.WORKFLOW: "workflows", Sort.TASK: "tasks"}
-_STATUSES = [each.name.lower() for each in Status]
 _FILTERS = (
-    Parameter("status", "Only of this status.", {"type": "string", "enum": _STATUSES}),
+    Parameter("status", "Only of this status.", words(Status)),
     Parameter("name", "Only of this name.", {"type": "string"}),
     LIMIT,
     BEFORE,

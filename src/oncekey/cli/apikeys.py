@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from functools import partial
 
 import click
 
+from oncekey.api.admin.shapes import (
+    facts_of_api_key,
+    shape_of_api_key,
+    state_of_api_key,
+    tenant_of_api_key,
+)
 from oncekey.cli.audited import audited
 from oncekey.cli.failure import Failure
 from oncekey.cli.options import configured, opened
-from oncekey.cli.output import print_json, print_table
-from oncekey.cli.paging import next_command
-from oncekey.cli.parameters import Duration, checked_tenant, limited
+from oncekey.cli.output import print_json
+from oncekey.cli.paging import Page, older, paged
+from oncekey.cli.parameters import Duration, checked_tenant
 from oncekey.cli.text import escaped, moment
 from oncekey.config import Settings
 from oncekey.core.api_keys import ApiKey, is_id
@@ -72,10 +78,17 @@ def create_key(
                 role="admin" if admin else "caller",
             )
         )
-        audited(ledger, "apikey.create", key.id, tenant=_tenant_of(key), **_facts_of(key))
+        audited(
+            ledger,
+            "apikey.create",
+            key.id,
+            tenant=tenant_of_api_key(key),
+            **facts_of_api_key(key),
+            expires_at=time_of(key.expires_at),
+        )
         now = ledger.clock.now()
     if as_json:
-        print_json({**_plain_of(key, now), "secret": secret})
+        print_json({**shape_of_api_key(key, now), "secret": secret})
         return
     whose = "for admins" if admin else f"of tenant {key.tenant}"
     click.echo(f"{key.id} {whose}; its secret is shown this once:")
@@ -84,20 +97,8 @@ def create_key(
 
 @apikeys.command("list")
 @click.option("--tenant", help="Only of this tenant.")
-@limited
-@click.option("--before", metavar="ID", help="Only those older than this one.")
-@configured
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_context
-def list_keys(
-    ctx: click.Context,
-    *,
-    settings: Settings,
-    tenant: str | None,
-    limit: int,
-    before: str | None,
-    as_json: bool,
-) -> None:
+@paged(older(lambda text: text if is_id(text) else None, "the id of an API key"))
+def list_keys(settings: Settings, page: Page, tenant: str | None) -> None:
     """List API keys, newest first, also those that are no longer good.
 
     \b
@@ -105,20 +106,17 @@ def list_keys(
       oncekey apikeys list
       oncekey apikeys list --tenant acme --json
     """
-    if before is not None and not is_id(before):
-        raise click.BadParameter(f"{before!r} is not the id of an API key", param_hint="--before")
     with opened(settings) as ledger:
-        found = asyncio.run(Callers(ledger).list(tenant, before=before, limit=limit + 1))
+        found = asyncio.run(Callers(ledger).list(tenant, before=page.before, limit=page.reach))
         now = ledger.clock.now()
-    page = found[:limit]
-    if as_json:
-        print_json([_plain_of(each, now) for each in page])
-    elif not page:
-        click.echo("no API keys")
-    else:
-        print_table(_COLUMNS, [_row_of(each, now) for each in page])
-        if len(found) > limit:
-            click.echo(f"more: {next_command(ctx, before=page[-1].id)}")
+    page.print(
+        "API keys",
+        found,
+        partial(shape_of_api_key, now=now),
+        _COLUMNS,
+        partial(_row_of, now=now),
+        lambda key: key.id,
+    )
 
 
 @apikeys.command("revoke")
@@ -135,51 +133,22 @@ def revoke_key(settings: Settings, key_id: str) -> None:
         revoked = asyncio.run(Callers(ledger).revoke(key_id)) if is_id(key_id) else None
         if revoked is None:
             raise Failure("there is no API key of that id; see `oncekey apikeys list`")
-        audited(ledger, "apikey.revoke", key_id, tenant=_tenant_of(revoked), **_facts_of(revoked))
+        tenant, facts = tenant_of_api_key(revoked), facts_of_api_key(revoked)
+        audited(ledger, "apikey.revoke", key_id, tenant=tenant, **facts)
     since = moment(revoked.revoked_at, zone=True)
     whose = "for admins" if revoked.role == "admin" else f"of tenant {revoked.tenant}"
     click.echo(f"{escaped(key_id)} {whose}: revoked since {since}")
-
-
-def _tenant_of(key: ApiKey) -> str | None:
-    """None for admins, who look after all of them."""
-    return None if key.role == "admin" else key.tenant
-
-
-def _facts_of(key: ApiKey) -> dict[str, str]:
-    return {"role": key.role, "subject": key.subject, "label": key.label}
-
-
-def _state_of(key: ApiKey, now: int) -> str:
-    if key.revoked_at is not None:
-        return "revoked"
-    return "good" if key.is_good(now) else "expired"
 
 
 def _row_of(key: ApiKey, now: int) -> tuple[str, ...]:
     return (
         key.id,
         key.role,
-        _tenant_of(key) or "",
+        tenant_of_api_key(key) or "",
         "" if key.project in SENTINELS else key.project,
         key.subject,
         key.label,
-        _state_of(key, now),
+        state_of_api_key(key, now),
         moment(key.created_at),
         moment(key.expires_at),
     )
-
-
-def _plain_of(key: ApiKey, now: int) -> dict[str, Any]:
-    return {
-        "id": key.id,
-        "role": key.role,
-        "tenant": key.tenant,
-        "project": key.project,
-        "subject": key.subject,
-        "label": key.label,
-        "state": _state_of(key, now),
-        "created_at": time_of(key.created_at),
-        "expires_at": time_of(key.expires_at),
-        "revoked_at": time_of(key.revoked_at),
-    }

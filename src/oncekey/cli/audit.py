@@ -8,34 +8,20 @@ from typing import Any
 
 import click
 
-from oncekey.cli.options import configured, opened
-from oncekey.cli.output import print_json, print_table
-from oncekey.cli.paging import next_command
-from oncekey.cli.parameters import limited
+from oncekey.api.admin.shapes import shape_of_audit_entry
+from oncekey.cli.options import opened
+from oncekey.cli.paging import Page, older, paged
 from oncekey.cli.text import moment
 from oncekey.config import Settings
 from oncekey.core.audit import Audit, AuditEntry, entry_number
-from oncekey.durable.shapes import time_of
 
 _COLUMNS = ("AT", "ACTOR", "ACTION", "TARGET", "TENANT", "DETAILS")
 
 
 @click.command()
 @click.option("--tenant", help="Only what concerns this tenant.")
-@limited
-@click.option("--before", metavar="ID", help="Only entries older than this one.")
-@configured
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_context
-def audit(
-    ctx: click.Context,
-    *,
-    settings: Settings,
-    tenant: str | None,
-    limit: int,
-    before: str | None,
-    as_json: bool,
-) -> None:
+@paged(older(entry_number, "the id of an entry", "Only entries older than this one."))
+def audit(settings: Settings, page: Page, tenant: str | None) -> None:
     """Show what operators changed: who, what and when, newest first.
 
     Commands are here as cli: and an account, admins of the API as admin: and the id of their key.
@@ -45,20 +31,16 @@ def audit(
       oncekey audit
       oncekey audit --tenant acme --json
     """
-    number = None if before is None else entry_number(before)
-    if before is not None and number is None:
-        raise click.BadParameter(f"{before!r} is not the id of an entry", param_hint="--before")
     with opened(settings) as ledger:
-        found = asyncio.run(Audit(ledger).list(tenant, before=number, limit=limit + 1))
-    page = found[:limit]
-    if as_json:
-        print_json([_plain_of(each) for each in page])
-    elif not page:
-        click.echo("no entries")
-    else:
-        print_table(_COLUMNS, [_row_of(each) for each in page])
-        if len(found) > limit:
-            click.echo(f"more: {next_command(ctx, before=page[-1].public_id)}")
+        found = asyncio.run(Audit(ledger).list(tenant, before=page.before, limit=page.reach))
+    page.print(
+        "entries",
+        found,
+        shape_of_audit_entry,
+        _COLUMNS,
+        _row_of,
+        lambda entry: entry.public_id,
+    )
 
 
 def _row_of(entry: AuditEntry) -> tuple[str, ...]:
@@ -75,15 +57,3 @@ def _row_of(entry: AuditEntry) -> tuple[str, ...]:
 
 def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _plain_of(entry: AuditEntry) -> dict[str, Any]:
-    return {
-        "id": entry.public_id,
-        "at": time_of(entry.at),
-        "actor": entry.actor,
-        "action": entry.action,
-        "target": entry.target,
-        "tenant": entry.tenant,
-        "details": entry.facts,
-    }

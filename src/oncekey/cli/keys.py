@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from itertools import islice
 
 import click
@@ -11,7 +12,7 @@ from oncekey.cli.audited import audited
 from oncekey.cli.failure import Failure
 from oncekey.cli.options import configured, opened
 from oncekey.cli.output import print_json, print_pairs, print_table
-from oncekey.cli.paging import next_command
+from oncekey.cli.paging import Page, older, paged
 from oncekey.cli.records import (
     COLUMNS,
     STATES,
@@ -41,31 +42,21 @@ def keys() -> None:
     """Look at keys, and forget them."""
 
 
+_OLDER = older(
+    number_of,
+    "an operation id",
+    "Only operations older than this one.",
+    metavar="OPERATION",
+)
+
+
 @keys.command("list")
 @click.option("--state", type=click.Choice(list(STATES)), help="Only keys in this state.")
 @click.option("--prefix", metavar="TEXT", help="Only keys that start with this.")
 @scoped
-@click.option(
-    "--limit",
-    type=click.IntRange(1, 1000),
-    default=50,
-    show_default=True,
-    help="How many at most.",
-)
-@click.option("--before", metavar="OPERATION", help="Only operations older than this one.")
-@configured
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_context
+@paged(_OLDER)
 def list_keys(
-    ctx: click.Context,
-    *,
-    settings: Settings,
-    whose: Whose,
-    state: str | None,
-    prefix: str | None,
-    limit: int,
-    before: str | None,
-    as_json: bool,
+    settings: Settings, page: Page, whose: Whose, state: str | None, prefix: str | None
 ) -> None:
     """List keys, newest first.
 
@@ -75,21 +66,17 @@ def list_keys(
       oncekey keys list --prefix invoice- --limit 10
       oncekey keys list --tenant acme --json
     """
-    query = Query(
-        STATES[state] if state else None, prefix or None, whose.namespace, _number(before)
-    )
+    query = Query(STATES[state] if state else None, prefix or None, whose.namespace, page.before)
     with opened(settings) as ledger:
-        found = list(islice(scan(ledger, query, whose.has), limit + 1))
-    page = found[:limit]
-    if as_json:
-        print_json([plain_of(each, whole=False) for each in page])
-        return
-    if not page:
-        click.echo("no keys")
-        return
-    print_table(COLUMNS, [row_of(each) for each in page])
-    if len(found) > limit:
-        click.echo(f"more: {next_command(ctx, before=page[-1].record.operation_id)}")
+        found = list(islice(scan(ledger, query, whose.has), page.reach))
+    page.print(
+        "keys",
+        found,
+        partial(plain_of, whole=False),
+        COLUMNS,
+        row_of,
+        lambda each: each.record.operation_id,
+    )
 
 
 @keys.command("show")
@@ -174,12 +161,3 @@ def _find(ledger: Ledger, name: str, whose: Whose) -> Found:
     more = "more than " if len(candidates) > _CANDIDATES else ""
     count = min(len(candidates), _CANDIDATES)
     raise Failure(f"{more}{count} scopes have the key {name!r}; name one by its operation id")
-
-
-def _number(operation_id: str | None) -> int | None:
-    if operation_id is None:
-        return None
-    number = number_of(operation_id)
-    if number is None:
-        raise click.BadParameter(f"{operation_id!r} is not an operation id", param_hint="--before")
-    return number

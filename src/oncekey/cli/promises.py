@@ -12,9 +12,9 @@ from oncekey.cli.engine import engaged
 from oncekey.cli.executions import failure_in
 from oncekey.cli.failure import way_out
 from oncekey.cli.options import Command, configured, opened
-from oncekey.cli.output import print_pairs, print_shape, print_table
-from oncekey.cli.paging import next_command
-from oncekey.cli.parameters import Duration, Json, for_tenant, limited
+from oncekey.cli.output import print_pairs, print_shape
+from oncekey.cli.paging import Page, older, paged
+from oncekey.cli.parameters import Duration, Json, for_tenant
 from oncekey.cli.text import moment, shortened
 from oncekey.config import Settings
 from oncekey.core.errors import KeyReused, NotFound
@@ -35,24 +35,25 @@ def promises() -> None:
     """Look at promises, resolve and reject them."""
 
 
+def _number_of(cursor: str) -> int | None:
+    """A page ends with the number of a promise, whatever its name is."""
+    place = promise_place_of(f"{cursor}:x")
+    return None if place is None else place.id
+
+
+_OLDER = older(
+    _number_of,
+    "of a page; take the one the page above ends with",
+    "Only those older than the page above.",
+    metavar="PROMISE",
+)
+
+
 @promises.command("list")
 @click.option("--state", type=click.Choice(list(_STATES)), help="Only in this state.")
 @for_tenant
-@limited
-@click.option("--before", metavar="PROMISE", help="Only those older than the page above.")
-@configured
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_context
-def list_promises(
-    ctx: click.Context,
-    *,
-    settings: Settings,
-    tenant: str,
-    state: str | None,
-    limit: int,
-    before: str | None,
-    as_json: bool,
-) -> None:
+@paged(_OLDER)
+def list_promises(settings: Settings, page: Page, tenant: str, state: str | None) -> None:
     """List promises, newest first.
 
     \b
@@ -64,20 +65,19 @@ def list_promises(
         tenant,
         _STATES[state] if state else None,
         PromiseKind.PROMISE,
-        before=_number(before),
-        limit=limit + 1,
+        before=page.before,
+        limit=page.reach,
     )
     with opened(settings) as ledger:
         found = engaged(ledger, lambda engine: engine.promises(query))
-    page = found[:limit]
-    if as_json:
-        print_shape([shape_of_promise(each) for each in page])
-    elif not page:
-        click.echo("no promises")
-    else:
-        print_table(_COLUMNS, [_row_of(each) for each in page])
-        if len(found) > limit:
-            click.echo(f"more: {next_command(ctx, before=f'pr_{page[-1].id:016x}')}")
+    page.print(
+        "promises",
+        found,
+        shape_of_promise,
+        _COLUMNS,
+        _row_of,
+        lambda promise: f"pr_{promise.id:016x}",
+    )
 
 
 @promises.command("show")
@@ -246,13 +246,3 @@ def _body_of(promise: Promise) -> list[tuple[str, str]]:
             return [("error", failure_in(promise.body))]
         case _:
             return []
-
-
-def _number(before: str | None) -> int | None:
-    if before is None:
-        return None
-    place = promise_place_of(f"{before}:x")
-    if place is None or place.id is None:
-        message = f"{before!r} is not of a page; take the one the page above ends with"
-        raise click.BadParameter(message, param_hint="--before")
-    return place.id

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from typing import Any
 
+from oncekey.api.admin.records import shape_of_key
 from oncekey.cli.text import moment, preview_of
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Outcome, Record, State, number_of
 from oncekey.core.ports import Found, Query
+from oncekey.durable.shapes import Shape
 from oncekey.webhooks.purging import is_held
 
 Keep = Callable[[Record], bool]
@@ -93,25 +94,11 @@ def outcome_lines(outcome: Outcome) -> list[str]:
     return [f"{kind}{status}, {len(outcome.body)} bytes", *headers, "", *preview_of(outcome.body)]
 
 
-def plain_of(found: Found, *, whole: bool) -> dict[str, Any]:
-    """A record as JSON; `whole` with headers and body."""
-    record, scope = found.record, found.record.ref.scope
-    plain: dict[str, Any] = {
-        "operation_id": record.operation_id,
-        "key": record.ref.key,
-        "endpoint": scope.endpoint,
-        "namespace": scope.namespace,
-        "state": NAMES[record.state],
-        "holder": None if record.outcome else "lapsed" if found.lapsed else "alive",
-        "attempts": record.attempts,
-        "fence": record.fence,
-        "request_id": record.request_id or None,
-        "retention": record.retention,
-        "status": (record.outcome.status or None) if record.outcome else None,
-        "created_at": _iso(record.created_at),
-        "completed_at": _iso(record.completed_at),
-        "expires_at": _iso(record.expires_at if record.outcome else None),
-    }
+def plain_of(found: Found, *, whole: bool) -> Shape:
+    """A record as admins see it in the API, but its state in the word of --state; `whole` with
+    headers and body."""
+    record = found.record
+    plain = {**shape_of_key(found), "state": NAMES[record.state], "fence": record.fence}
     if whole:
         plain["stands_for"] = record.link._asdict() if record.link else None
         plain["outcome"] = _plain_outcome(record.outcome) if record.outcome else None
@@ -137,9 +124,3 @@ def _plain_outcome(outcome: Outcome) -> dict[str, Any]:
         return {**plain, "body": outcome.body.decode()}
     except UnicodeDecodeError:
         return {**plain, "body_base64": base64.b64encode(outcome.body).decode()}
-
-
-def _iso(milliseconds: int | None) -> str | None:
-    if milliseconds is None:
-        return None
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")

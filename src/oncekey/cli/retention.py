@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from oncekey.api.admin.shapes import shapes_of_retention
 from oncekey.cli.audited import audited
 from oncekey.cli.options import configured, opened
 from oncekey.cli.output import print_json, print_table
@@ -30,13 +31,12 @@ def list_classes(settings: Settings, *, as_json: bool) -> None:
       oncekey retention list --json
     """
     with opened(settings) as ledger:
-        seconds, stored = ledger.retention(), ledger.store.retention()
-    rows = [(name, kept, _origin(name, stored, settings)) for name, kept in seconds.items()]
+        shapes = shapes_of_retention(ledger, settings.retention)
     if as_json:
-        print_json([{"class": name, "seconds": kept, "from": at} for name, kept, at in rows])
+        print_json(shapes)
     else:
-        shown = [(name, duration_of(kept), at) for name, kept, at in rows]
-        print_table(("CLASS", "KEPT", "FROM"), shown)
+        rows = [(each["class"], duration_of(each["seconds"]), each["from"]) for each in shapes]
+        print_table(("CLASS", "KEPT", "FROM"), rows)
 
 
 @retention.command("set")
@@ -60,9 +60,3 @@ def set_class(settings: Settings, name: str, duration: str) -> None:
         ledger.set_retention(name, seconds)
         audited(ledger, "retention.set", name, seconds=seconds)
     click.echo(f"{name}: outcomes stored from now on are kept {duration_of(seconds)}")
-
-
-def _origin(name: str, stored: dict[str, float], settings: Settings) -> str:
-    if name in stored:
-        return "store"
-    return "configuration" if name in settings.retention else "default"

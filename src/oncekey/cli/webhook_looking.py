@@ -27,10 +27,11 @@ class Shown(NamedTuple):
     limit: int
 
     def plain(self, settings: Settings) -> dict[str, Any]:
-        from oncekey.cli.webhook_shapes import plain_delivery, plain_of, plain_ring
+        from oncekey.api.admin.sources import shape_of_delivery, shape_of_ring
+        from oncekey.cli.webhook_shapes import plain_of
 
-        secrets = None if isinstance(self.ring, str) else plain_ring(self.ring)
-        deliveries = [plain_delivery(each) for each in self.deliveries[: self.limit]]
+        secrets = None if isinstance(self.ring, str) else shape_of_ring(self.ring)
+        deliveries = [shape_of_delivery(each) for each in self.deliveries[: self.limit]]
         return {**plain_of(self.source, settings), "secrets": secrets, "deliveries": deliveries}
 
     def print(self, settings: Settings) -> None:

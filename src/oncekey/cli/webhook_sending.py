@@ -84,7 +84,8 @@ def send_delivery(
 
 def _address_of(source: Source, settings: Settings, to: str | None) -> str:
     """Of the webhook, at the server that `to` names: by its root, or with the whole path."""
-    from oncekey.cli.webhook_shapes import path_of, server_url
+    from oncekey.api.admin.sources import path_of
+    from oncekey.cli.webhook_shapes import server_url
 
     base = server_url(settings) if to is None else to
     parts = urlsplit(base)

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from oncekey.api.admin.sources import path_of, shape_of_source
 from oncekey.cli.text import moment
 from oncekey.config import Settings
 from oncekey.core.deliveries import LoggedDelivery
 from oncekey.core.model import operation_id_of
 from oncekey.core.scope import TENANT_LEVEL
-from oncekey.durable.shapes import time_of
+from oncekey.durable.shapes import Shape
 from oncekey.webhooks.secrets import Ring
 from oncekey.webhooks.sources import Source
 
 COLUMNS = ("ID", "TENANT", "PROJECT", "PROVIDER", "THEN", "LABEL", "CREATED")
 DELIVERY_COLUMNS = ("AT", "VERDICT", "IDENTIFIER", "OPERATION", "BYTES", "TIMES", "REASON")
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "127.0.0.1"}  # noqa: S104 - where to send, not to listen
-
-
-def path_of(source: Source) -> str:
-    return f"/api/v1/webhooks/{source.provider}/{source.id}"
 
 
 def url_of(source: Source, settings: Settings) -> str:
@@ -46,18 +42,9 @@ def row_of(source: Source) -> tuple[str, ...]:
     )
 
 
-def plain_of(source: Source, settings: Settings) -> dict[str, Any]:
-    return {
-        "id": source.id,
-        "tenant": source.tenant,
-        "project": source.project,
-        "provider": source.provider,
-        "then": str(source.then),
-        "label": source.label,
-        "repeats": source.repeats,
-        "url": url_of(source, settings),
-        "created_at": time_of(source.created_at),
-    }
+def plain_of(source: Source, settings: Settings) -> Shape:
+    """As admins see it in the API, and where that is."""
+    return {**shape_of_source(source), "url": url_of(source, settings)}
 
 
 def pairs_of(source: Source, settings: Settings, ring: Ring | str) -> list[tuple[str, str]]:
@@ -92,14 +79,6 @@ def _told(ring: Ring) -> list[str]:
     ]
 
 
-def plain_ring(ring: Ring) -> list[dict[str, Any]]:
-    """When each is good, and nothing of the secrets themselves."""
-    return [
-        {"created_at": time_of(each.created_at or None), "until": time_of(each.until)}
-        for each in ring
-    ]
-
-
 def delivery_rows(deliveries: Sequence[LoggedDelivery]) -> list[tuple[str, ...]]:
     return [
         (
@@ -113,17 +92,3 @@ def delivery_rows(deliveries: Sequence[LoggedDelivery]) -> list[tuple[str, ...]]
         )
         for each in deliveries
     ]
-
-
-def plain_delivery(delivery: LoggedDelivery) -> dict[str, Any]:
-    number = delivery.operation
-    return {
-        "id": delivery.public_id,
-        "at": time_of(delivery.at),
-        "verdict": delivery.verdict,
-        "identifier": delivery.identifier,
-        "operation_id": None if number is None else operation_id_of(number),
-        "reason": delivery.reason,
-        "bytes": delivery.size,
-        "times": delivery.times,
-    }

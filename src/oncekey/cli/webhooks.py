@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -11,8 +12,8 @@ import click
 from oncekey.cli.audited import audited
 from oncekey.cli.failure import Failure
 from oncekey.cli.options import configured
-from oncekey.cli.output import print_json, print_table
-from oncekey.cli.paging import next_command
+from oncekey.cli.output import print_json
+from oncekey.cli.paging import Page, older, paged
 from oncekey.cli.parameters import Overlap, for_tenant, limited
 from oncekey.cli.webhook_looking import look, reseal
 from oncekey.cli.webhook_means import checked_id, means_of, secret_of, then_of
@@ -93,20 +94,12 @@ def create_webhook(
 
 @webhooks.command("list")
 @click.option("--tenant", help="Only of this tenant.")
-@limited
-@click.option("--before", metavar="ID", callback=checked_id, help="Only those older than this one.")
-@configured
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_context
-def list_webhooks(
-    ctx: click.Context,
-    *,
-    settings: Settings,
-    tenant: str | None,
-    limit: int,
-    before: str | None,
-    as_json: bool,
-) -> None:
+@paged(
+    click.option(
+        "--before", metavar="ID", callback=checked_id, help="Only those older than this one."
+    )
+)
+def list_webhooks(settings: Settings, page: Page, tenant: str | None) -> None:
     """List webhooks, newest first; never their secrets.
 
     \b
@@ -117,26 +110,25 @@ def list_webhooks(
     from oncekey.cli.webhook_shapes import COLUMNS, plain_of, row_of
 
     with means_of(settings) as means:
-        found = asyncio.run(means.sources.list(tenant, before=before, limit=limit + 1))
-    page = found[:limit]
-    if as_json:
-        print_json([plain_of(each, settings) for each in page])
-    elif not page:
-        click.echo("no webhooks")
-    else:
-        print_table(COLUMNS, [row_of(each) for each in page])
-        if len(found) > limit:
-            click.echo(f"more: {next_command(ctx, before=page[-1].id)}")
+        found = asyncio.run(means.sources.list(tenant, before=page.before, limit=page.reach))
+    page.print(
+        "webhooks",
+        found,
+        partial(plain_of, settings=settings),
+        COLUMNS,
+        row_of,
+        lambda source: source.id,
+    )
 
 
 @webhooks.command("show")
 @click.argument("webhook_id", metavar="ID", callback=checked_id)
 @limited
-@click.option("--before", metavar="ID", help="Only deliveries older than this one.")
+@older(delivery_number, "the id of a delivery", "Only deliveries older than this one.")
 @configured
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show_webhook(
-    *, settings: Settings, webhook_id: str, limit: int, before: str | None, as_json: bool
+    *, settings: Settings, webhook_id: str, limit: int, before: int | None, as_json: bool
 ) -> None:
     """Show one webhook, and what became of its deliveries, newest first.
 
@@ -147,11 +139,8 @@ def show_webhook(
       oncekey webhooks show wh_k3v5yd7wq2mz4bxr6nt7hjc3ap5s2e
       oncekey webhooks show wh_k3v5yd7wq2mz4bxr6nt7hjc3ap5s2e --limit 5 --json
     """
-    number = None if before is None else delivery_number(before)
-    if before is not None and number is None:
-        raise click.BadParameter(f"{before!r} is not the id of a delivery", param_hint="--before")
     with means_of(settings) as means:
-        shown = asyncio.run(look(means, webhook_id, number, limit))
+        shown = asyncio.run(look(means, webhook_id, before, limit))
     if as_json:
         print_json(shown.plain(settings))
     else:

@@ -24,8 +24,8 @@ from oncekey.cli.executions import (
 from oncekey.cli.failure import Failure, way_out
 from oncekey.cli.options import configured, opened
 from oncekey.cli.output import print_pairs, print_shape, print_table
-from oncekey.cli.paging import next_command
-from oncekey.cli.parameters import Duration, Json, for_tenant, limited, request_key_of
+from oncekey.cli.paging import Page, older, paged
+from oncekey.cli.parameters import Duration, Json, for_tenant, request_key_of
 from oncekey.config import Settings
 from oncekey.core.errors import KeyReused, NameUnknown, NotFound
 from oncekey.core.execution import Sort, Status, execution_number_of
@@ -50,22 +50,14 @@ def workflows() -> None:
 @click.option("--name", metavar="NAME", help="Only of this name.")
 @click.option("--kind", type=click.Choice(list(_SORTS)), help="Only workflows, or only tasks.")
 @for_tenant
-@limited
-@click.option("--before", metavar="ID", help="Only those older than this one.")
-@configured
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_context
+@paged(older(execution_number_of, "the id of a workflow or a task"))
 def list_workflows(
-    ctx: click.Context,
-    *,
     settings: Settings,
+    page: Page,
     tenant: str,
     status: str | None,
     name: str | None,
     kind: str | None,
-    limit: int,
-    before: str | None,
-    as_json: bool,
 ) -> None:
     """List workflows and tasks, newest first.
 
@@ -80,20 +72,19 @@ def list_workflows(
         _STATUSES[status] if status else None,
         name,
         _SORTS[kind] if kind else None,
-        _number(before),
-        limit + 1,
+        None if page.before is None else page.before[1],
+        page.reach,
     )
     with opened(settings) as ledger:
         found = engaged(ledger, lambda engine: engine.executions(query))
-    page = found[:limit]
-    if as_json:
-        print_shape([shape_of_execution(each) for each in page])
-    elif not page:
-        click.echo("no workflows")
-    else:
-        print_table(COLUMNS, [row_of(each) for each in page])
-        if len(found) > limit:
-            click.echo(f"more: {next_command(ctx, before=page[-1].public_id)}")
+    page.print(
+        "workflows",
+        found,
+        shape_of_execution,
+        COLUMNS,
+        row_of,
+        lambda execution: execution.public_id,
+    )
 
 
 @workflows.command("show")
@@ -312,13 +303,3 @@ def _known_instead(ledger: Ledger, sort: Sort, name: str) -> str:
 def _known() -> Steps[list[tuple[Sort, str]]]:
     known: list[tuple[Sort, str]] = yield Known()
     return known
-
-
-def _number(execution_id: str | None) -> int | None:
-    if execution_id is None:
-        return None
-    found = execution_number_of(execution_id)
-    if found is None:
-        message = f"{execution_id!r} is not the id of a workflow or a task"
-        raise click.BadParameter(message, param_hint="--before")
-    return found[1]

@@ -8,13 +8,14 @@ import msgspec
 from msgspec import Meta
 
 from oncekey.api.admin.noting import RULE, means_of, note, told_once
+from oncekey.api.admin.shapes import facts_of_api_key, shape_of_api_key, tenant_of_api_key
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
 from oncekey.api.pages import page_of
-from oncekey.api.requests import BEFORE, LIMIT, Duration, limit_in, seconds_in
+from oncekey.api.requests import BEFORE, LIMIT, Duration, before_in, limit_in, seconds_in
 from oncekey.core.api_keys import ApiKey, is_id
 from oncekey.core.errors import InvalidInput, NotFound
 from oncekey.core.scope import PLATFORM_LEVEL, TENANT_LEVEL
-from oncekey.durable.shapes import Shape, json_of, time_of
+from oncekey.durable.shapes import json_of, time_of
 from oncekey.wire.problem import Response
 from oncekey.wire.replies import CREATED, OK, created, ok
 
@@ -37,9 +38,8 @@ class CreateApiKey(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def list_all(call: Call) -> Response:
-    limit, before = limit_in(call.query), call.query.get("before")
-    if before is not None and not is_id(before):
-        raise InvalidInput("before is no id of a key; send the next_before of the page above")
+    limit = limit_in(call.query)
+    before = before_in(call.query, lambda text: text if is_id(text) else None, "no id of a key")
     found = await means_of(call).callers.list(
         call.query.get("tenant"), before=before, limit=limit + 1
     )
@@ -72,8 +72,8 @@ async def create(call: Call, body: CreateApiKey) -> Response:
         call,
         "apikey.create",
         key.id,
-        tenant=_tenant_of(key),
-        **_facts_of(key),
+        tenant=tenant_of_api_key(key),
+        **facts_of_api_key(key),
         expires_at=time_of(key.expires_at),
     )
     shape = {**shape_of_api_key(key, call.ledger.clock.now()), "secret": secret}
@@ -82,7 +82,8 @@ async def create(call: Call, body: CreateApiKey) -> Response:
 
 async def revoke(call: Call) -> Response:
     known = await _found(call)
-    await note(call, "apikey.revoke", known.id, tenant=_tenant_of(known), **_facts_of(known))
+    tenant, facts = tenant_of_api_key(known), facts_of_api_key(known)
+    await note(call, "apikey.revoke", known.id, tenant=tenant, **facts)
     key = await means_of(call).callers.revoke(known.id) or known
     return ok(json_of(shape_of_api_key(key, call.ledger.clock.now())))
 
@@ -96,31 +97,6 @@ async def _found(call: Call) -> ApiKey:
             if key.id == key_id:
                 return key
     raise NotFound
-
-
-def _tenant_of(key: ApiKey) -> str | None:
-    """None for admins, who look after all of them."""
-    return None if key.role == "admin" else key.tenant
-
-
-def _facts_of(key: ApiKey) -> dict[str, str]:
-    return {"role": key.role, "subject": key.subject, "label": key.label}
-
-
-def shape_of_api_key(key: ApiKey, now: int) -> Shape:
-    state = "good" if key.is_good(now) else "expired" if key.revoked_at is None else "revoked"
-    return {
-        "id": key.id,
-        "role": key.role,
-        "tenant": key.tenant,
-        "project": key.project,
-        "subject": key.subject,
-        "label": key.label,
-        "state": state,
-        "created_at": time_of(key.created_at),
-        "expires_at": time_of(key.expires_at),
-        "revoked_at": time_of(key.revoked_at),
-    }
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (

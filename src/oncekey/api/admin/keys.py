@@ -14,7 +14,8 @@ from oncekey.api.admin.noting import RULE, note
 from oncekey.api.admin.records import shape_of_key, shape_of_record, tenant_of
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
 from oncekey.api.pages import page_of
-from oncekey.api.requests import BEFORE, LIMIT, limit_in, word_in
+from oncekey.api.requests import BEFORE, LIMIT, before_in, limit_in, word_in
+from oncekey.api.schema_parts import words
 from oncekey.core.errors import InvalidInput, NotFound
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import State, number_of
@@ -43,7 +44,7 @@ async def list_all(call: Call) -> Response:
     query = Query(
         word_in(call.query, "state", State),
         call.query.get("prefix"),
-        before=_before_in(call),
+        before=before_in(call.query, number_of, "no operation id"),
         endpoint=call.query.get("endpoint"),
     )
     found = await asyncio.to_thread(_page_of, call.ledger, _narrowed(query, call.query), limit + 1)
@@ -116,16 +117,7 @@ def _narrowed(query: Query, given: Mapping[str, str]) -> Query:
     return query._replace(within=f"t-{tenant}:") if tenant else query
 
 
-def _before_in(call: Call) -> int | None:
-    text = call.query.get("before")
-    number = None if text is None else number_of(text)
-    if text is not None and number is None:
-        raise InvalidInput("before is no operation id; send the next_before of the page above")
-    return number
-
-
 _TEXT = {"type": "string"}
-_STATES = [each.name.lower() for each in State]
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -141,7 +133,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("subject", "Only of this subject of the project.", _TEXT),
             Parameter("namespace", "Only of this namespace, in place of the three.", _TEXT),
             Parameter("endpoint", "Only of this endpoint, as `POST /orders`.", _TEXT),
-            Parameter("state", "Only in this state.", {"type": "string", "enum": _STATES}),
+            Parameter("state", "Only in this state.", words(State)),
             Parameter("prefix", "Only keys that start with this.", _TEXT),
             LIMIT,
             BEFORE,

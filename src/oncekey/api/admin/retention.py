@@ -9,12 +9,12 @@ import msgspec
 from msgspec import Meta
 
 from oncekey.api.admin.noting import RULE, means_of, note
+from oncekey.api.admin.shapes import shapes_of_retention
 from oncekey.api.endpoint import Call, Endpoint, Reply
 from oncekey.api.requests import seconds_in
 from oncekey.core.errors import InvalidInput
-from oncekey.core.ledger import Ledger
 from oncekey.core.retention import check_class, check_seconds
-from oncekey.durable.shapes import Shape, json_of
+from oncekey.durable.shapes import json_of
 from oncekey.wire.problem import Response
 from oncekey.wire.replies import OK, ok
 
@@ -26,7 +26,7 @@ class SetRetention(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def list_all(call: Call) -> Response:
-    shapes = await asyncio.to_thread(_shapes_of, call)
+    shapes = await asyncio.to_thread(shapes_of_retention, call.ledger, means_of(call).retention)
     return ok(json_of({"classes": shapes}))
 
 
@@ -40,24 +40,6 @@ async def change(call: Call, body: SetRetention) -> Response:
     await note(call, "retention.set", name, seconds=seconds, before=before)
     await asyncio.to_thread(call.ledger.set_retention, name, seconds)
     return ok(json_of({"class": name, "seconds": seconds, "from": "store"}))
-
-
-def _shapes_of(call: Call) -> list[Shape]:
-    ledger: Ledger = call.ledger
-    seconds, stored = ledger.retention(), ledger.store.retention()
-    configured = means_of(call).retention
-    return [
-        {
-            "class": name,
-            "seconds": kept,
-            "from": "store"
-            if name in stored
-            else "configuration"
-            if name in configured
-            else "default",
-        }
-        for name, kept in seconds.items()
-    ]
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (

@@ -1,4 +1,5 @@
-"""Webhooks and their deliveries as JSON. No secret is in here, only when each is good."""
+"""Webhooks and their deliveries as JSON, for the API of admins and the command line. No secret is
+in here, only when each is good."""
 
 from __future__ import annotations
 
@@ -7,6 +8,11 @@ from oncekey.core.model import operation_id_of
 from oncekey.durable.shapes import Shape, time_of
 from oncekey.webhooks.secrets import Ring
 from oncekey.webhooks.sources import Source
+
+
+def path_of(source: Source) -> str:
+    """Where its deliveries go to, on whatever host."""
+    return f"/api/v1/webhooks/{source.provider}/{source.id}"
 
 
 def shape_of_source(source: Source) -> Shape:
@@ -18,7 +24,7 @@ def shape_of_source(source: Source) -> Shape:
         "then": str(source.then),
         "label": source.label,
         "repeats": source.repeats,
-        "path": f"/api/v1/webhooks/{source.provider}/{source.id}",
+        "path": path_of(source),
         "created_at": time_of(source.created_at),
     }
 

@@ -15,7 +15,7 @@ from oncekey.api.admin.noting import RULE, means_of, note, told_once
 from oncekey.api.admin.sources import shape_of_delivery, shape_of_ring, shape_of_source
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
 from oncekey.api.pages import page_of
-from oncekey.api.requests import BEFORE, LIMIT, limit_in, seconds_in
+from oncekey.api.requests import BEFORE, LIMIT, before_in, limit_in, seconds_in
 from oncekey.core.api_keys import check_label
 from oncekey.core.deliveries import delivery_number
 from oncekey.core.errors import InvalidInput, NotFound, SecretsUnavailable
@@ -151,10 +151,8 @@ async def delete(call: Call) -> Response:
 
 async def deliveries(call: Call) -> Response:
     source = await _found(call)
-    limit, text = limit_in(call.query), call.query.get("before")
-    before = None if text is None else delivery_number(text)
-    if text is not None and before is None:
-        raise InvalidInput("before is no delivery; send the next_before of the page above")
+    limit = limit_in(call.query)
+    before = before_in(call.query, delivery_number, "no delivery")
     found = await means_of(call).deliveries.list(source.id, before=before, limit=limit + 1)
     return page_of(
         "deliveries",

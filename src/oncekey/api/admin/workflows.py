@@ -9,22 +9,21 @@ from hashlib import sha256
 
 import msgspec
 
+from oncekey.api import promises
 from oncekey.api.admin.noting import RULE, note
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
 from oncekey.api.pages import page_of
 from oncekey.api.requests import BEFORE, LIMIT, limit_in, word_in
-from oncekey.api.workflows import FromStep
-from oncekey.core.errors import InvalidInput, NotFound
+from oncekey.api.schema_parts import words
+from oncekey.api.workflows import FromStep, execution_before
+from oncekey.core.errors import NotFound
 from oncekey.core.execution import (
     Execution,
     Promise,
-    PromiseKind,
-    PromiseState,
     Status,
     execution_number_of,
-    promise_place_of,
 )
-from oncekey.core.work import Action, ListExecutions, ListPromises
+from oncekey.core.work import Action, ListExecutions
 from oncekey.durable.shapes import (
     Shape,
     json_of,
@@ -47,7 +46,7 @@ class ForkWorkflow(msgspec.Struct, forbid_unknown_fields=True):
 async def list_all(call: Call) -> Response:
     limit = limit_in(call.query)
     asked = word_in(call.query, "status", Status)
-    before = _before_in(call)
+    before = execution_before(call)
     found: list[Execution] = []
     for status in DEAD_LETTERS if asked is None else (asked,):
         query = ListExecutions(
@@ -92,23 +91,7 @@ async def control(action: Action, call: Call, body: ForkWorkflow | None = None) 
 
 
 async def list_promises(call: Call) -> Response:
-    limit = limit_in(call.query)
-    query = ListPromises(
-        call.query.get("tenant"),
-        word_in(call.query, "state", PromiseState),
-        PromiseKind.PROMISE,
-        before=_promise_in(call),
-        limit=limit + 1,
-    )
-    found = await call.engine.promises(query)
-    return page_of(
-        "promises",
-        "next_before",
-        found,
-        limit,
-        _shape_of_promise,
-        lambda promise: f"pr_{promise.id:016x}",
-    )
+    return await promises.list_of(call.query.get("tenant"), _shape_of_promise, call)
 
 
 async def _found(call: Call) -> Execution:
@@ -139,29 +122,7 @@ def _shape_of_promise(promise: Promise) -> Shape:
     return {"tenant": promise.tenant, **shape_of_promise(promise)}
 
 
-def _before_in(call: Call) -> int | None:
-    text = call.query.get("before")
-    if text is None:
-        return None
-    found = execution_number_of(text)
-    if found is None:
-        raise InvalidInput("before is not an id; send the next_before of the page above")
-    return found[1]
-
-
-def _promise_in(call: Call) -> int | None:
-    text = call.query.get("before")
-    if text is None:
-        return None
-    place = promise_place_of(f"{text}:x")
-    if place is None or place.id is None:
-        raise InvalidInput("before is not of a page; send the next_before of the page above")
-    return place.id
-
-
 _TENANT = Parameter("tenant", "Only of this tenant; of all when left out.", {"type": "string"})
-_STATUSES = [each.name.lower() for each in Status]
-_STATES = [each.name.lower() for each in PromiseState]
 
 
 def _control_endpoint(
@@ -194,7 +155,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter(
                 "status",
                 "Only of this status; `failed` and `paused` when left out.",
-                {"type": "string", "enum": _STATUSES},
+                words(Status),
             ),
             Parameter("name", "Only of this name.", {"type": "string"}),
             LIMIT,
@@ -220,11 +181,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "List promises, newest first",
         {OK: Reply("A page of them.", "AnyPromisesPage")},
         access="admin",
-        query=(
-            _TENANT,
-            Parameter("state", "Only of this state.", {"type": "string", "enum": _STATES}),
-            LIMIT,
-            BEFORE,
-        ),
+        query=(_TENANT, *promises.FILTERS),
     ),
 )
