@@ -52,8 +52,8 @@ def running() -> Iterator[None]:
     except OSError as error:
         # Another worker, or another quickstart: payments are made there.
         print(
-            f"payments: cannot listen on {URL}, {error.strerror}; whoever does is asked. "
-            "ONCEKEY_UPSTREAMS__PAYMENTS__URL names another address",
+            f"payments: cannot listen on {URL} ({os.strerror(error.errno or 0)}); whoever does is "
+            "asked. ONCEKEY_UPSTREAMS__PAYMENTS__URL names another address",
             file=sys.stderr,
         )
         yield
