@@ -78,14 +78,8 @@ def create_key(
                 role="admin" if admin else "caller",
             )
         )
-        audited(
-            ledger,
-            "apikey.create",
-            key.id,
-            tenant=tenant_of_api_key(key),
-            **facts_of_api_key(key),
-            expires_at=time_of(key.expires_at),
-        )
+        facts = {**facts_of_api_key(key), "expires_at": time_of(key.expires_at)}
+        audited(ledger, "apikey.create", key.id, tenant=tenant_of_api_key(key), **facts)
         now = ledger.clock.now()
     if as_json:
         print_json({**shape_of_api_key(key, now), "secret": secret})
