@@ -172,6 +172,16 @@ def test_the_connection_is_the_peer_not_what_was_first_said_on_it(fort: Strongho
     assert [each.whose[2] for each in fort.effects] == ["user:carol", "user:alice"]
 
 
+def test_whom_the_gateway_names_is_who_calls_however_often_it_is_said(fort: Stronghold) -> None:
+    """The token beside it is known, and would be believed by itself."""
+    alice = bearer()
+    assert asked(fort, peer=GATEWAY, credentials=alice).status == 201
+    named = head("/api/v1/notes", *GOOD, credentials=alice)
+    with fort.wire(peer=GATEWAY) as wire:
+        assert [wire.send(named).answer().status for _ in range(3)] == [201] * 3
+    assert [each.whose[2] for each in fort.effects] == ["user:alice", *["user:carol"] * 3]
+
+
 def test_recovery_believes_no_more_than_the_rest(fort: Stronghold) -> None:
     assert fort.ask(key="mine", bearer=bearer()).status_code == 201
     path = "/api/v1/orders/by-idempotency-key/mine"

@@ -195,6 +195,17 @@ async def test_each_change_seals_all_of_them_with_the_newest_key() -> None:
 
 
 @pytest.mark.anyio
+async def test_a_new_key_seals_though_another_has_sealed_here() -> None:
+    keys = [OLD]
+    keeper = LocalSecrets(lambda: tuple(keys))
+    kept = await keeper.edit(webhook(), with_secret("whsec_1"))
+    keys.insert(0, NEW)
+    kept = await keeper.edit(webhook(kept), with_secret("whsec_2"))
+
+    assert {key_id_in(row["sealed"]) for row in json.loads(kept)} == {key_id_of(NEW)}
+
+
+@pytest.mark.anyio
 async def test_keys_are_read_again_when_a_secret_is_sealed_with_another() -> None:
     keys = [OLD]
     keeper = LocalSecrets(lambda: tuple(keys))

@@ -71,6 +71,13 @@ def test_a_form_is_an_object_of_its_fields() -> None:
     assert content(b"a=1").value == {"a": "1"}
 
 
+def test_a_form_has_so_many_fields_and_no_more() -> None:
+    fields = [f"f{number}=1" for number in range(1001)]
+    assert len(content("&".join(fields[:1000]).encode(), FORM).value) == 1000
+    with pytest.raises(InvalidInput):
+        content("&".join(fields).encode(), FORM)
+
+
 def test_what_asks_with_get_has_its_form_in_the_url() -> None:
     found = content(b"", method="GET", url="https://x.example/h?a=1&b=2")
     assert found.value == {"a": "1", "b": "2"}

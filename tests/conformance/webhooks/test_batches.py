@@ -88,6 +88,20 @@ async def test_a_batch_is_done_when_all_of_it_is(ledger: Ledger) -> None:
         assert sorted(asked) == ["EZ1", "EZ2", "EZ2", "EZ3"]
 
 
+@pytest.mark.parametrize("order", [("1", "2"), ("2", "1")])
+async def test_of_a_batch_what_is_to_come_again_counts_more_than_what_failed(
+    ledger: Ledger, order: tuple[str, str]
+) -> None:
+    async def behind(request: ForwardRequest) -> Answered:
+        failed = json.loads(request.body)["id"] == "EZ1"
+        return Answered(Outcome(Kind.RESPONSE, 422 if failed else 503), failed)
+
+    async with post_on(ledger, forward=behind) as post:
+        twilio = await post.webhook("twilio", "forward:/events")
+        for _ in range(2):
+            assert (await twilio.deliver(cloud(*order), **JSON)).status == 503
+
+
 async def test_a_batch_with_a_failure_is_a_failure(ledger: Ledger) -> None:
     async with post_on(ledger, office()) as post:
         twilio = await post.webhook("twilio", "event:'n' + body.note")

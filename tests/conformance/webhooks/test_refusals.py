@@ -8,6 +8,10 @@ import pytest
 
 from oncekey import App, Context, Ledger, Query
 from oncekey.webhooks.delivery import Delivery
+from oncekey.webhooks.providers.registry import providers_of
+from oncekey.webhooks.receiver import Receiver
+from oncekey.webhooks.secrets import LocalSecrets
+from oncekey.webhooks.sources import Sources
 from tests.fixtures.post import PUBLIC, Webhook, incoming_of, post_on, told
 
 pytestmark = pytest.mark.anyio
@@ -147,6 +151,18 @@ async def test_two_secrets_are_good_while_one_is_rotated(ledger: Ledger) -> None
         assert (await stripe.deliver({"id": "evt_3"}, secret="whsec_newer")).status == 200
 
 
+async def test_what_cannot_be_verified_here_is_not_called_a_forgery(ledger: Ledger) -> None:
+    """The provider is to deliver it again, and its operator sees that it is no fault of its."""
+    async with post_on(ledger, office()) as post:
+        stripe = await post.webhook("stripe", "workflow:fulfil")
+        closed = Sources(ledger, LocalSecrets(lambda: ()))
+        here = Receiver(ledger, closed, providers_of(()), post.app.engine, None)
+        response = await here.receive(stripe.source, incoming_of(stripe.signed(EVENT)))
+        assert response.status == 503
+        here.close()
+        assert await stripe.verdicts(1) == ["released"]
+
+
 async def test_a_flood_of_forgeries_is_a_few_lines(ledger: Ledger) -> None:
     async with post_on(ledger, office()) as post:
         stripe = await post.webhook("stripe", "workflow:fulfil")
@@ -173,6 +189,19 @@ async def test_the_url_is_the_one_providers_know(ledger: Ledger) -> None:
             Delivery(twilio.url.replace(PUBLIC, "https://evil.example"), (), form), twilio.secret, 0
         )
         assert (await twilio.send(elsewhere)).status == 401
+
+
+async def test_of_two_hosts_neither_is_the_one_that_was_signed(ledger: Ledger) -> None:
+    """Where nothing is set, the URL is what the request says: in one way only."""
+    async with post_on(ledger, office()) as post:
+        twilio = await post.webhook("twilio", "event:'sms'")
+        incoming = incoming_of(twilio.signed(b"MessageSid=SM1&MessageStatus=sent"))
+        here = Receiver(ledger, post.sources, providers_of(()), post.app.engine, None)
+        other = (b"host", b"evil.example")
+        for headers in ((*incoming.headers, other), (other, *incoming.headers)):
+            response = await here.receive(twilio.source, incoming._replace(headers=headers))
+            assert response.status == 401
+        assert (await here.receive(twilio.source, incoming)).status == 200
 
 
 async def test_slack_hears_its_challenge_and_nothing_follows(ledger: Ledger) -> None:

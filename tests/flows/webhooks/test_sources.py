@@ -54,6 +54,29 @@ def sources(ledger: Ledger, keeper: Counting) -> Sources:
     return Sources(ledger, keeper)
 
 
+class Late:
+    """A ledger whose first answer is there, and comes when it is let go."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self.clock = ledger.clock
+        self.answered = asyncio.Event()
+        self.go = asyncio.Event()
+
+    async def arun(self, steps: Any) -> Any:
+        first = not self.answered.is_set()
+        answer = await self._ledger.arun(steps)
+        if first:
+            self.answered.set()
+            await self.go.wait()
+        return answer
+
+
+@pytest.fixture
+async def late(ledger: Ledger) -> Late:
+    return Late(ledger)
+
+
 async def make(sources: Sources, **others: Any) -> Source:
     options = {"secret": "whsec_1", **others}
     place = (options.pop("tenant", "acme"), options.pop("project", "shop"))
@@ -188,6 +211,49 @@ async def test_what_is_changed_elsewhere_is_seen_after_two_seconds(
     assert await other.secrets(made) == ("whsec_2", "whsec_1")
 
 
+async def test_an_answer_that_was_under_way_during_a_change_is_not_remembered(
+    late: Late, sources: Sources, keeper: Counting
+) -> None:
+    made = await make(sources)
+    here = Sources(late, keeper)  # type: ignore[arg-type]
+    finding = asyncio.create_task(here.find(made.id))
+    await late.answered.wait()
+    changed = await here.change(made.id, label="new")
+    late.go.set()
+
+    assert await finding == made
+    assert await here.find(made.id) == changed
+
+
+async def test_an_answer_is_as_old_as_its_question(
+    late: Late, sources: Sources, keeper: Counting, clock: FrozenClock
+) -> None:
+    made = await make(sources)
+    here = Sources(late, keeper)  # type: ignore[arg-type]
+    finding = asyncio.create_task(here.find(made.id))
+    await late.answered.wait()
+    changed = await sources.change(made.id, label="new")
+    clock.advance(1999)
+    late.go.set()
+    assert await finding == made
+
+    clock.advance(1)
+    assert await here.find(made.id) == changed
+
+
+async def test_no_more_are_remembered_than_may_be(ledger: Ledger, keeper: Counting) -> None:
+    sources = Sources(ledger, keeper, cache_size=2)
+    made = [await make(sources) for _ in range(3)]
+    for each in made:
+        await sources.secrets(each)
+    assert keeper.reads == 3
+
+    await sources.secrets(made[2])
+    assert keeper.reads == 3
+    await sources.secrets(made[0])
+    assert keeper.reads == 4
+
+
 async def test_a_change_leaves_what_it_does_not_name(sources: Sources) -> None:
     made = await make(sources, label="one", repeats="allow")
 
@@ -217,7 +283,7 @@ async def test_a_webhook_that_is_deleted_is_gone_here_at_once(
 ) -> None:
     made = await make(sources)
     other = Sources(ledger, keeper)
-    await other.find(made.id)
+    assert await sources.secrets(made) == await other.secrets(made)
 
     assert await sources.delete(made.id) is True
     assert await sources.delete(made.id) is False

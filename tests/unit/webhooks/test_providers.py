@@ -86,6 +86,30 @@ def test_no_secret_verifies_nothing(name: str, secrets: list[str]) -> None:
         PROVIDERS[name].verify(signed(name), secrets, NOW)
 
 
+@pytest.mark.parametrize("name", ["gocardless", "github", "shopify", "slack", "square", "stripe"])
+@pytest.mark.parametrize("empty", ["", "  "])
+def test_what_is_signed_with_nothing_is_signed_by_nobody(name: str, empty: str) -> None:
+    """Everybody has an empty secret."""
+    sample = Delivery(URL, (), SAMPLES[name].body)
+    with pytest.raises(SignatureInvalid):
+        PROVIDERS[name].verify(PROVIDERS[name].sign(sample, empty, NOW), [empty], NOW)
+
+
+@pytest.mark.parametrize("name", ["slack", "stripe"])
+@pytest.mark.parametrize("spelling", ["+{}", "0_{}", "-{}", "{}.0", "9" * 400])
+def test_a_time_is_digits_and_few_of_them(name: str, spelling: str) -> None:
+    """A second spelling of it would make two deliveries of one, which have one signature."""
+    delivery = signed(name)
+    told = str(int(NOW)).encode()
+    headers = tuple(
+        (line, value.replace(told, spelling.format(told.decode()).encode(), 1))
+        for line, value in delivery.headers
+    )
+    assert headers != delivery.headers
+    with pytest.raises(SignatureInvalid):
+        verified(name, delivery._replace(headers=headers))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_new_secret_is_another_each_time(name: str) -> None:
     assert PROVIDERS[name].new_secret() != secret_of(name)
