@@ -23,7 +23,7 @@ help: ## list the targets
 venv: $(VENV)/.dev ## make .venv with everything needed to work here
 
 serve: $(VENV)/.serve ## run OnceKey with the quickstart: http://127.0.0.1:8700
-	$(BIN)/oncekey serve --config examples/quickstart/oncekey.toml
+	$(BIN)/oncekey serve --config examples/quickstart/oncekey.toml $(ARGS)
 
 test: venv $(BIN)/nginx ## run the test suite, except the chaos tests (WORKERS=0 for one test at a time)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)

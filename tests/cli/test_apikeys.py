@@ -94,4 +94,6 @@ def test_mistakes(shop: Workshop) -> None:
 def test_without_a_ledger_it_says_how_to_make_one(shop: Workshop) -> None:
     done = shop("apikeys", "create", "--url", f"sqlite:///{shop.folder}/none.db")
     assert done.returncode == 1
-    assert done.stderr.endswith("none.db; make one with `oncekey migrate`\n")
+    assert done.stderr.endswith(
+        "none.db; name another with --config or --url, or make one with `oncekey migrate`\n"
+    )

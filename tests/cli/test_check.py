@@ -181,3 +181,10 @@ def test_what_is_worth_a_second_look(oncekey: Run, write: Write, text: str, warn
     assert done.returncode == 0
     (told,) = done.stderr.splitlines()
     assert told.startswith(f"warning: {warning}")
+
+
+def test_where_there_is_no_file_it_says_so(oncekey: Run) -> None:
+    done = oncekey("check")
+    assert done.returncode == 0
+    assert done.stderr.startswith("warning: there is no oncekey.toml here: ")
+    assert oncekey("check", "--strict").returncode == 1

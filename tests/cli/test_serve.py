@@ -87,6 +87,16 @@ def test_an_edge_tells_what_its_callers_need(serve: Serve, tmp_path: Path) -> No
     assert "apikeys create" not in serve(**token).banner
 
 
+def test_who_only_decides_offers_nothing_to_try(serve: Serve, tmp_path: Path) -> None:
+    """A gateway carries the bytes: asked directly, nothing is behind these routes."""
+    routes = EDGE.partition("[[routes]]")[2].replace('upstream = "orders"\n', "")
+    (tmp_path / "oncekey.toml").write_text(f"[[routes]]{routes}")
+    served = serve(ONCEKEY_AUTH__API_KEYS__DEMO="true")
+    assert "OnceKey serves decisions for gateways on http" in served.banner
+    assert served.curls == []
+    assert "Callers need a key" in serve().banner
+
+
 def test_several_workers_share_one_file(serve: Serve, shop: Path, oncekey: Run) -> None:
     served = serve("--app", "shop:app", "--workers", "3")
 

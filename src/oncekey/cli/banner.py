@@ -33,7 +33,7 @@ class Banner(NamedTuple):
         parts = (settings.app.target, settings.app.workflows, *map(_shown, settings.upstreams))
         served = " and ".join(filter(None, parts))
         lines = [
-            f"OnceKey serves {served or 'the API'} on {self.url}",
+            f"OnceKey serves {served or self._otherwise()} on {self.url}",
             f"Ledger: {without_secrets(settings.store.url)}",
             *self._callers(),
             *self._webhooks(),
@@ -44,6 +44,10 @@ class Banner(NamedTuple):
         if tries:
             lines += ["", "Try it:", *(f"  {each}" for each in tries)]
         return "\n".join([*lines, "", "Ctrl-C stops it."])
+
+    def _otherwise(self) -> str:
+        """Routes that nothing is behind are only decided about."""
+        return "the API" if self.has_api else "decisions for gateways"
 
     def _callers(self) -> list[str]:
         lines = []
@@ -100,7 +104,9 @@ def _shown(upstream: str) -> str:
 def _needs_keys(settings: Settings) -> bool:
     """Whether there is no other way for callers of the edge to say who they are."""
     others = settings.auth.jwt is not None or settings.auth.gateway.trusted
-    return not others and any(_is_known_by_key(each) for each in settings.routes)
+    return not others and any(
+        _is_known_by_key(each) or not settings.app.target for each in settings.routes
+    )
 
 
 def _is_known_by_key(route: RouteSettings) -> bool:
@@ -116,6 +122,7 @@ def _route_to_try(settings: Settings, secret: str | None) -> RouteSettings | Non
         each
         for each in settings.routes
         if "{" not in each.path
+        and (each.upstream is not None or settings.app.target)
         and (secret is not None or not _is_known_by_key(each))
         and (each.methods is None or "POST" in each.methods)
         and each.policy not in {"PROHIBITED", "REQUIRED_B", "HANDLER_INTERNAL_C"}

@@ -17,6 +17,8 @@ from oncekey.config import Settings
 from oncekey.config.cautions import cautions_of
 from oncekey.config.variables import Variable, variables_of
 
+_NO_FILE = "there is no oncekey.toml here: only the environment was checked; --config names a file"
+
 
 @click.command()
 @configured
@@ -38,7 +40,8 @@ def check(settings: Settings, *, offline: bool, strict: bool) -> None:
     click.echo(f"configuration: ok, {_counted(settings)}")
     for name, target in _targets_of(settings):
         _check_target(name, target, settings.folder)
-    warnings = [*cautions_of(settings), *_check_secrets(settings, offline=offline)]
+    warnings = [] if settings.file is not None else [_NO_FILE]
+    warnings += [*cautions_of(settings), *_check_secrets(settings, offline=offline)]
     if not offline and (settings.upstreams or settings.auth.jwt is not None):
         warnings += asyncio.run(_reach(settings))
     _check_store(settings, offline=offline)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from oncekey.cli.documents import read_document, yaml_of
+from oncekey.cli.failure import Failure
 from oncekey.cli.options import configured
 from oncekey.cli.text import escaped
 from oncekey.config import Settings
@@ -36,7 +37,10 @@ def openapi(
     """
     if document is None and upstream is not None:
         raise click.UsageError("--upstream says whose document it is; name that with --document")
-    made = _own(settings) if document is None else _annotated(settings, document, upstream)
+    try:
+        made = _own(settings) if document is None else _annotated(settings, document, upstream)
+    except ModuleNotFoundError as error:
+        raise Failure(f"{error}; the edge needs it: pip install 'oncekey[edge]'") from error
     click.echo(yaml_of(made) if as_yaml else json.dumps(made, indent=2), nl=not as_yaml)
 
 

@@ -50,7 +50,7 @@ def load(
         return Place(str(file), lines.line_of(text, path))
 
     reader = Reader(place)
-    settings = reader.read(merged, folder=_folder_of(file))
+    settings = reader.read(merged, file=file, folder=_folder_of(file))
     check_settings(settings, environ or {}, reader)
     if reader.issues:
         raise ConfigurationError("\n".join(str(issue) for issue in sorted(reader.issues)))

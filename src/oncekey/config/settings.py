@@ -77,5 +77,6 @@ class Settings:
     webhooks: WebhookSettings = section(WebhookSettings)
     providers: tuple[ProviderSettings, ...] = setting(Sections(ProviderSettings), ())
     schedules: tuple[ScheduleSettings, ...] = setting(Sections(ScheduleSettings), ())
+    file: Path | None = None
     folder: Path = Path()
     """Where the file lies; what it names by a relative path or module is found from there."""

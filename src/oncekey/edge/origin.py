@@ -4,8 +4,11 @@ client is sent to the edge, and learns nothing of what is behind."""
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from oncekey.edge.upstream.address import Address
+if TYPE_CHECKING:
+    # The package of upstreams needs httptools, and policies are read without it.
+    from oncekey.edge.upstream.address import Address
 
 PLACES = frozenset({b"content-location", b"link", b"location", b"refresh"})
 """The lines of an answer that name places."""
