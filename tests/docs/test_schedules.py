@@ -8,7 +8,7 @@ from oncekey.compose.schedules import schedules_of
 from oncekey.config import load
 from oncekey.schedules import Cron
 from oncekey.schedules.missed import GRACE
-from oncekey.schedules.timing import ticks_between
+from tests.fixtures.ticks import ticks_between
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "schedules.md").read_text()
 SPRING, AUTUMN = datetime(2026, 3, 28, 23, tzinfo=UTC), datetime(2026, 10, 24, 22, tzinfo=UTC)

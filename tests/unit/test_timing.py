@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from oncekey.core.errors import ScheduleInvalid
-from oncekey.schedules.timing import Cron, Every, Timing, last_until, timing_of
+from oncekey.schedules.timing import Cron, Every, last_until, timing_of
+from tests.fixtures.ticks import ticks_between
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 # A moment shortly before clocks change. Cairo and Beirut change at midnight, Lord Howe by half an
@@ -92,16 +93,6 @@ days = st.sampled_from(["*", "*", "*/2", "1", "29", "24,25,29,30", "30"])
 months = st.sampled_from(["*", "*", "2-4", "10-11", "*/3"])
 weekdays = st.sampled_from(["*", "*", "0", "7", "1-5", "5,6,0"])
 lines = st.tuples(minutes, hours, days, months, weekdays).map(" ".join)
-
-
-def ticks_between(timing: Timing, after: int, until: int, limit: int) -> list[int]:
-    """Ticks later than `after`, up to and with `until`: the first `limit` of them."""
-    ticks: list[int] = []
-    tick = timing.next_after(after)
-    while tick <= until and len(ticks) < limit:
-        ticks.append(tick)
-        tick = timing.next_after(tick)
-    return ticks
 
 
 @given(lines, st.sampled_from(CHANGES))
