@@ -56,3 +56,34 @@ async def test_what_a_body_is_known_by_is_not_worth_the_outcome(ledger: Ledger, 
         assert not away.times
         assert len(asked) == 1
     assert not ledger._held
+
+
+async def test_what_could_not_be_stored_is_not_called_done(ledger: Ledger, away: Away) -> None:
+    async def behind(_: ForwardRequest) -> Answered:
+        return Answered(Outcome(Kind.RESPONSE, 201), True)
+
+    async with post_on(ledger, forward=behind) as post:
+        stripe = await post.webhook("stripe", "forward:/builds")
+        away.times = 1
+        assert (await stripe.deliver({"id": "evt_1"})).status >= 500
+        assert await stripe.verdicts(1) == ["uncertain"]
+        assert not away.times
+        assert (await stripe.insist({"id": "evt_1"})).status == 200
+
+
+async def test_whoever_lost_the_claim_answers_what_the_winner_came_to(ledger: Ledger) -> None:
+    """An operator frees the name while it is handled, and the next attempt is the quicker one."""
+    asked: list[ForwardRequest] = []
+
+    async def behind(request: ForwardRequest) -> Answered:
+        asked.append(request)
+        if len(asked) == 2:
+            return Answered(Outcome(Kind.RESPONSE, 201, (), b"won"), True)
+        await stripe.purge("evt_1")
+        assert (await stripe.deliver({"id": "evt_1"})).body == b"won"
+        return Answered(Outcome(Kind.RESPONSE, 201, (), b"lost"), True)
+
+    async with post_on(ledger, forward=behind) as post:
+        stripe = await post.webhook("stripe", "forward:/builds")
+        assert (await stripe.deliver({"id": "evt_1"})).body == b"won"
+        assert await stripe.verdicts(2) == ["accepted", "replayed"]

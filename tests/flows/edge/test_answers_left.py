@@ -10,6 +10,7 @@ import pytest
 
 import oncekey
 from oncekey import Kind, Ledger, Ref, Scope
+from oncekey.core.errors import UpstreamUncertain
 from oncekey.edge.asked import Answer, Asked
 from oncekey.edge.decide import Protect
 from oncekey.edge.forwarding import Forwarding
@@ -190,3 +191,37 @@ async def test_events_that_are_too_many_to_keep_go_on_to_whoever_reads_them(ledg
         # Others learn of it while they flow.
         assert (await kept(ledger)).kind is Kind.UNKEPT
         await answer.rest.aclose()
+
+
+async def test_events_that_break_off_are_in_doubt_for_whoever_asks_again(ledger: Ledger) -> None:
+    async def play(line: Line) -> None:
+        await line.request()
+        await line.say(EVENTS + chunk(b"data: 1\n\n"))
+
+    async with puppet(play) as server, reaching(server.url) as upstream:
+        answer = await first_of(ledger, route_to(upstream, store_events=True))
+        assert answer.rest is not None
+        with pytest.raises(UpstreamUncertain):
+            async for _ in answer.rest:
+                pass
+        outcome = await kept(ledger)
+        assert (outcome.kind, outcome.status) == (Kind.RESPONSE, 409)
+        assert b"/outcome-unknown" in outcome.body
+
+
+async def test_events_of_a_server_error_are_nobodys_answer(ledger: Ledger) -> None:
+    go = asyncio.Semaphore(0)
+
+    async def play(line: Line) -> None:
+        while await line.request():
+            await line.say(EVENTS.replace(b"200 OK", b"503 Busy"))
+            await go.acquire()
+            await line.say(chunk(b"data: 1\n\n") + b"0\r\n\r\n")
+
+    async with puppet(play) as server, reaching(server.url) as upstream:
+        for _ in range(2):
+            answer = await first_of(ledger, route_to(upstream, store_events=True))
+            go.release()
+            assert answer.rest is not None
+            assert [each async for each in answer.rest] == [b"data: 1\n\n"]
+        assert len(server.requests) == 2
