@@ -222,6 +222,23 @@ async def test_half_an_answer_does_not_look_like_a_whole_one(tmp_path: Path, siz
         assert await client.end() == b""
 
 
+async def test_nor_does_it_to_a_client_of_http_1_0(tmp_path: Path) -> None:
+    heard = asyncio.Event()
+
+    async def play(line: Line) -> None:
+        await line.request()
+        await line.say(CHUNKED + b"3\r\none\r\n")
+        await heard.wait()
+
+    async with edge_before(tmp_path, play) as site, site.client() as client:
+        client.send("GET", "/stream", version="1.0")
+        await client.head()
+        await client.reader.readexactly(3)
+        heard.set()
+        with pytest.raises(ConnectionResetError):
+            await client.end()
+
+
 async def test_a_request_that_repeats_another_may_take_longer_than_connections_rest(
     tmp_path: Path,
 ) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import Awaitable
 from contextlib import aclosing
 from typing import Any
@@ -101,11 +103,17 @@ class Writing(StrictHttp):
             if chunked or measured:
                 self.transport.close()
             else:
-                self.transport.abort()
+                self._reset()
             return
         if chunked:
             self.transport.write(b"0\r\n\r\n")
         self._complete(cycle)
+
+    def _reset(self) -> None:
+        """Where the end of the connection is the end of the answer, only a reset is no such end."""
+        own = self.transport.get_extra_info("socket")
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.transport.abort()
 
     async def _write_on(self, chunk: bytes, chunked: bool, cycle: Any) -> None:
         if not chunk or cycle.disconnected:
