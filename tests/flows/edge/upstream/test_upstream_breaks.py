@@ -6,34 +6,13 @@ import time
 import pytest
 
 from oncekey.core.errors import (
-    UpstreamError,
     UpstreamTimeout,
     UpstreamUncertain,
-    UpstreamUnreachable,
 )
-from oncekey.edge.asked import Answer
-from oncekey.edge.upstream import Upstream
-from tests.fixtures.asking import send
+from tests.fixtures.asking import CHUNKED, OK, certain, post, send
 from tests.fixtures.puppets import Heard, Line, Play, puppet, reaching, says, until
 
 pytestmark = pytest.mark.anyio
-
-OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
-    return "asyncio", {"use_uvloop": request.param == "uvloop"}
-
-
-async def post(upstream: Upstream, body: bytes = b"{}") -> Answer:
-    return await send(upstream, b"POST", b"/orders", [], body)
-
-
-def certain(error: UpstreamError | None) -> bool:
-    assert error is not None
-    return isinstance(error, UpstreamUnreachable)
 
 
 # Answers that cannot be trusted.

@@ -8,24 +8,11 @@ import httpx
 import pytest
 
 from oncekey.core.errors import InvalidInput
-from oncekey.edge.asked import Answer
-from oncekey.edge.upstream import Upstream
-from tests.fixtures.asking import send
+from tests.fixtures.asking import OK, post, send
 from tests.fixtures.http.servers import serving
 from tests.fixtures.puppets import Heard, Line, puppet, reaching, says
 
 pytestmark = pytest.mark.anyio
-
-OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
-    return "asyncio", {"use_uvloop": request.param == "uvloop"}
-
-
-async def post(upstream: Upstream, body: bytes = b"{}", target: bytes = b"/orders") -> Answer:
-    return await send(upstream, b"POST", target, [], body)
 
 
 # Answers.

@@ -7,23 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from oncekey.core.errors import UpstreamUnreachable
-from oncekey.edge.asked import Answer
-from oncekey.edge.upstream import Upstream
-from tests.fixtures.asking import send
+from tests.fixtures.asking import OK, post, send
 from tests.fixtures.puppets import Line, puppet, reaching, says, until
 
 pytestmark = pytest.mark.anyio
-
-OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
-    return "asyncio", {"use_uvloop": request.param == "uvloop"}
-
-
-async def post(upstream: Upstream, body: bytes = b"{}", target: bytes = b"/orders") -> Answer:
-    return await send(upstream, b"POST", target, [], body)
 
 
 # Keeping connections.
