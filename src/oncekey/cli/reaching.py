@@ -49,7 +49,7 @@ async def _upstream(name: str, each: UpstreamSettings) -> Reached:
 
 
 async def _connect(url: str) -> None:
-    from oncekey.edge.upstream.address import address_of
+    from oncekey.upstream.address import address_of
 
     address = address_of(url)
     if address.socket:

@@ -27,8 +27,8 @@ from oncekey.edge.identity.identities import Identities
 from oncekey.edge.policy import EdgeRoute, Policy, Table
 from oncekey.edge.proxy import Proxy
 from oncekey.edge.recovery import Recovery
-from oncekey.edge.upstream import Upstream
 from oncekey.integrations.lifespan import App
+from oncekey.upstream import Upstream
 from oncekey.webhooks.receiver import Receiver
 
 

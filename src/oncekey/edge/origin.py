@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     # The package of upstreams needs httptools, and policies are read without it.
-    from oncekey.edge.upstream.address import Address
+    from oncekey.upstream.address import Address
 
 PLACES = frozenset({b"content-location", b"link", b"location", b"refresh"})
 """The lines of an answer that name places."""

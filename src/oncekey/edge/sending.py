@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from oncekey.core.errors import UpstreamError, UpstreamUncertain, UpstreamUnreachable
 from oncekey.core.model import Headers, make
 from oncekey.edge.asked import Answer, Pairs
-from oncekey.edge.upstream.ask import Listener
-from oncekey.edge.upstream.rest import Rest
+from oncekey.upstream.ask import Listener
+from oncekey.upstream.rest import Rest
 
 Gathers = Callable[[int, Headers | Pairs], int]
 """How many bytes of an answer are gathered before it is handed on, by its status and headers."""

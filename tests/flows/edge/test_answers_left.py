@@ -18,7 +18,7 @@ from oncekey.edge.identity.identities import Identities, Known
 from oncekey.edge.policy import EdgeRoute, Table
 from oncekey.edge.proxy import Admitted, Proxy
 from oncekey.edge.sending import Listening, as_it_comes
-from oncekey.edge.upstream import Upstream
+from oncekey.upstream import Upstream
 from oncekey.webhooks.acting import Answered, ForwardRequest
 from oncekey.wire.headers import lines_of
 from oncekey.wire.identity import Identity

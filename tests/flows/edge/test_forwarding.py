@@ -9,7 +9,7 @@ from oncekey.core.errors import ConfigurationError, UpstreamUncertain, UpstreamU
 from oncekey.core.model import Takeover
 from oncekey.edge.forwarding import Forwarding
 from oncekey.edge.policy import EdgeRoute, Table, Uncertain
-from oncekey.edge.upstream import Upstream
+from oncekey.upstream import Upstream
 from oncekey.webhooks.acting import Broken, ForwardRequest
 from oncekey.wire.rule import Rule
 from tests.fixtures.puppets import Line, puppet, reaching, until

@@ -12,7 +12,7 @@ from oncekey.edge.identity.identities import Identities, Known
 from oncekey.edge.policy import EdgeRoute, Table
 from oncekey.edge.proxy import Admitted, Proxy
 from oncekey.edge.serving.repeats import learned
-from oncekey.edge.upstream import Upstream
+from oncekey.upstream import Upstream
 from oncekey.wire.identity import Identity
 from oncekey.wire.rule import Rule
 from tests.fixtures.frozen import FrozenClock

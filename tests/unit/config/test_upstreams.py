@@ -16,7 +16,7 @@ from oncekey.edge.app import DOCUMENT
 from oncekey.edge.gate import DECIDE
 from oncekey.edge.hooks import WEBHOOKS
 from oncekey.edge.recovery import BY_KEY, OPERATIONS
-from oncekey.edge.upstream.address import address_of
+from oncekey.upstream.address import address_of
 
 UPSTREAM = "[upstreams.orders]\nurl = 'http://127.0.0.1:9000'\n"
 ROUTE = "[[routes]]\npath = '/orders'\n"

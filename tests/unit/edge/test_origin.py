@@ -3,7 +3,7 @@
 import pytest
 
 from oncekey.edge.origin import origin_of, without
-from oncekey.edge.upstream.address import address_of
+from oncekey.upstream.address import address_of
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oncekey.edge.upstream import Upstream
-from oncekey.edge.upstream.connection import Connection
+from oncekey.upstream import Upstream
+from oncekey.upstream.connection import Connection
 from tests.fixtures.answers import Case, answers, split
 from tests.fixtures.puppets import Heard
 

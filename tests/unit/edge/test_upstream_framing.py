@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oncekey.edge.upstream.chunks import MAX_LINE, MAX_TRAILERS, Chunks
-from oncekey.edge.upstream.framing import CHUNKED, UNTIL_CLOSED, Head, Heads, Malformed, head_of
-from oncekey.edge.upstream.reading import Reading
+from oncekey.upstream.chunks import MAX_LINE, MAX_TRAILERS, Chunks
+from oncekey.upstream.framing import CHUNKED, UNTIL_CLOSED, Head, Heads, Malformed, head_of
+from oncekey.upstream.reading import Reading
 from tests.fixtures.answers import Case, answers, split
 
 MAX_HEAD = 4096

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oncekey.core.errors import ConfigurationError, InvalidInput
-from oncekey.edge.upstream.address import address_of
-from oncekey.edge.upstream.request import RequestWriter, framing_of
+from oncekey.upstream.address import address_of
+from oncekey.upstream.request import RequestWriter, framing_of
 
 BAD_TARGETS = [b"", b"*", b"orders", b"http://evil/", b"/a b", b"/a\r\nX: y", b"/a\n", b"/a\x00"]
 BAD_TARGETS += [b"/\x7f", b"/a#b", "/ä".encode(), b"/\t"]

@@ -11,7 +11,7 @@ from oncekey.core.errors import (
     UpstreamUncertain,
     UpstreamUnreachable,
 )
-from oncekey.edge.upstream import Upstream
+from oncekey.upstream import Upstream
 from tests.fixtures.asking import CHUNKED, OK, send
 from tests.fixtures.puppets import Heard, Line, puppet, reaching, says, until
 

@@ -9,8 +9,8 @@ from oncekey.core.errors import (
     UpstreamUncertain,
 )
 from oncekey.core.model import Headers
-from oncekey.edge.upstream import Ask
-from oncekey.edge.upstream.rest import Rest
+from oncekey.upstream import Ask
+from oncekey.upstream.rest import Rest
 from tests.fixtures.asking import CHUNKED, send
 from tests.fixtures.puppets import PATIENCE, Heard, Line, puppet, reaching, says, until
 

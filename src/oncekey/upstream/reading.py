@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from oncekey.edge.upstream.chunks import Chunks
-from oncekey.edge.upstream.framing import CHUNKED, END, UNTIL_CLOSED, Head, Heads, Malformed
+from oncekey.upstream.chunks import Chunks
+from oncekey.upstream.framing import CHUNKED, END, UNTIL_CLOSED, Head, Heads, Malformed
 
 _BEGIN = b"HTTP/1."
 

@@ -13,8 +13,8 @@ from oncekey.core.errors import UpstreamError
 from oncekey.core.model import Headers
 
 if TYPE_CHECKING:
-    from oncekey.edge.upstream.connection import Connection
-    from oncekey.edge.upstream.pouring import Pouring
+    from oncekey.upstream.connection import Connection
+    from oncekey.upstream.pouring import Pouring
 
 Body = bytes | Iterable[bytes] | AsyncIterable[bytes]
 NEVER = float("inf")

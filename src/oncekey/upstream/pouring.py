@@ -9,11 +9,11 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from oncekey.core.errors import UpstreamUncertain, UpstreamUnreachable
-from oncekey.edge.upstream.request import LAST_CHUNK, chunk_of
+from oncekey.upstream.request import LAST_CHUNK, chunk_of
 
 if TYPE_CHECKING:
-    from oncekey.edge.upstream.ask import Ask
-    from oncekey.edge.upstream.connection import Connection
+    from oncekey.upstream.ask import Ask
+    from oncekey.upstream.connection import Connection
 
 Pieces = Iterable[bytes] | AsyncIterable[bytes]
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 
 from oncekey.core.errors import UpstreamError
-from oncekey.edge.upstream.ask import Ask
+from oncekey.upstream.ask import Ask
 
 # What may wait here for a slow reader.
 MOST_AHEAD = 64 << 10

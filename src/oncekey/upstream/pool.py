@@ -13,12 +13,12 @@ from time import monotonic
 from typing import NamedTuple
 
 from oncekey.core.errors import UpstreamUncertain, UpstreamUnreachable
-from oncekey.edge.upstream.address import address_of
-from oncekey.edge.upstream.ask import Ask, Body, Listener
-from oncekey.edge.upstream.connection import RESTED, Connection
-from oncekey.edge.upstream.framing import Heads
-from oncekey.edge.upstream.pouring import Pieces, Pouring
-from oncekey.edge.upstream.request import RequestWriter
+from oncekey.upstream.address import address_of
+from oncekey.upstream.ask import Ask, Body, Listener
+from oncekey.upstream.connection import RESTED, Connection
+from oncekey.upstream.framing import Heads
+from oncekey.upstream.pouring import Pieces, Pouring
+from oncekey.upstream.request import RequestWriter
 
 SWEEP = 0.1
 # Beyond it, a body is not copied to stand right behind its head.

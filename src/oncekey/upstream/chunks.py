@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from oncekey.edge.upstream.framing import Malformed
+from oncekey.upstream.framing import Malformed
 
 MAX_LINE = 4096
 MAX_TRAILERS = 16 << 10

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from oncekey.core.errors import InvalidInput
-from oncekey.edge.upstream.address import Address
+from oncekey.upstream.address import Address
 from oncekey.wire.headers import HOP_BY_HOP
 
 LAST_CHUNK = b"0\r\n\r\n"

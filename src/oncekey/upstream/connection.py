@@ -8,12 +8,12 @@ import select
 from typing import TYPE_CHECKING, cast
 
 from oncekey.core.errors import UpstreamError, UpstreamTimeout, UpstreamUncertain
-from oncekey.edge.upstream.ask import Ask, tell_mistake
-from oncekey.edge.upstream.framing import END, Head, Malformed
-from oncekey.edge.upstream.reading import Reading
+from oncekey.upstream.ask import Ask, tell_mistake
+from oncekey.upstream.framing import END, Head, Malformed
+from oncekey.upstream.reading import Reading
 
 if TYPE_CHECKING:
-    from oncekey.edge.upstream.pool import Upstream
+    from oncekey.upstream.pool import Upstream
 
 # A body of a known length up to this is told whole, even when it comes in several pieces.
 GATHERED = 64 << 10
