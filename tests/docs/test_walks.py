@@ -24,7 +24,7 @@ from tests.fixtures.pages import DOCS
 from tests.fixtures.post import TENANT, post_on
 
 PAGE = (DOCS / "walks.md").read_text()
-NAME = r"(?:core|durable|edge|integrations|stores|webhooks|wire)(?:\.\w+)+"
+NAME = r"(?:core|durable|edge|integrations|stores|upstream|webhooks|wire)(?:\.\w+)+"
 NAMES = sorted(set(re.findall(rf"`({NAME})`", PAGE)))
 QUERIES = sorted(set(re.findall(r"`(sqlite|postgres)/(\w+)`", PAGE)))
 
