@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --annotation-style line
+# Change it together with requirements/restate.sha256.
+RESTATE := 1.7.12
 # Where `make proto` writes to.
 PROTO_OUT ?= src
 # Extra words for the tool a target runs: make test ARGS="-k ledger -x", make lock ARGS=--upgrade.
@@ -25,10 +27,10 @@ venv: $(VENV)/.dev ## make .venv with everything needed to work here
 serve: $(VENV)/.serve ## run OnceKey with the quickstart: http://127.0.0.1:8700
 	$(BIN)/oncekey serve --config examples/quickstart/oncekey.toml $(ARGS)
 
-test: venv $(BIN)/nginx ## run the test suite, except the chaos tests (WORKERS=0 for one test at a time)
+test: venv $(BIN)/nginx $(VENV)/.restate ## run the test suite, except the chaos tests (WORKERS=0 for one test at a time)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
-chaos: venv ## run the tests that kill processes and databases under load
+chaos: venv $(VENV)/.restate ## run the tests that kill processes and databases under load
 	$(BIN)/pytest -m chaos $(ARGS)
 
 docs: venv ## run every example and check every page of the documentation
@@ -51,7 +53,7 @@ proto: venv ## generate the gRPC code again from its proto
 		--grpc_python_out=$(PROTO_OUT) --mypy_grpc_out=quiet:$(PROTO_OUT) \
 		oncekey/api/grpc/oncekey.proto
 
-bench: $(VENV)/.bench $(BIN)/nginx ## measure OnceKey beside its peers
+bench: $(VENV)/.bench $(BIN)/nginx $(VENV)/.restate ## measure OnceKey beside its peers
 	$(BIN)/python -m bench $(ARGS)
 
 lock: $(BIN)/uv ## pin every version again (ARGS=--upgrade for newer ones)
@@ -97,6 +99,21 @@ $(BIN)/nginx: | $(BIN)/python
 	fi; \
 	if [ -n "$$found" ]; then ln -sf "$$found" $(abspath $@); \
 	else echo "There is no nginx here, and no way to fetch it: what needs it is left out."; fi
+
+# The packages are programs and nothing else: none of their scripts runs, and each program has to be the one known here.
+$(VENV)/.restate: requirements/restate.sha256 | $(BIN)/python
+	@command -v npm >/dev/null \
+		|| { echo "The Restate server comes from npm, and there is no npm here: install Node.js with npm."; exit 1; }
+	@echo "Installing the Restate server into $(VENV) ..."
+	@rm -rf $(VENV)/restate && mkdir -p $(VENV)/restate
+	@SCARF_ANALYTICS=false DO_NOT_TRACK=1 npm install --prefix $(VENV)/restate --ignore-scripts --no-save --no-package-lock \
+		--no-audit --no-fund --no-update-notifier --loglevel=error \
+		@restatedev/restate-server@$(RESTATE) @restatedev/restatectl@$(RESTATE) >/dev/null
+	@platform=$$(node -p 'process.platform + "-" + process.arch'); \
+	grep -- "-$$platform/" $< | (cd $(VENV)/restate && sha256sum --check --quiet) || { rm -rf $(VENV)/restate; \
+		echo "What npm brought as Restate $(RESTATE) for $$platform is not what $< lists: it is removed."; exit 1; }
+	@for program in $(VENV)/restate/node_modules/@restatedev/*/bin/*; do ln -sf "$$PWD/$$program" $(BIN)/; done
+	@touch $@
 
 $(BIN)/uv: | $(BIN)/python
 	@$(PIP) uv
