@@ -13,6 +13,7 @@ pytest_plugins = [
     "tests.fixtures.postgres",
     "tests.fixtures.processes",
     "tests.fixtures.receiver",
+    "tests.fixtures.restate",
     "tests.fixtures.served",
     "tests.fixtures.shelf",
     "tests.fixtures.site",
