@@ -1,4 +1,4 @@
-"""Where a ledger lives: a URL, read into one of three places. What is shown holds no secret."""
+"""Where a ledger lives: a URL, read into one of four places. What is shown holds no secret."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from oncekey.core.errors import ConfigurationError
 
-_FORMS = "sqlite:///file.db, postgresql://user@host/database or memory://"
+_FORMS = "sqlite:///file.db, postgresql://user@host/database, restate://host:8080 or memory://"
 # Up to the last @: a password may hold one, or a space, that was not encoded. Never a second time:
 # the text around a hidden one may hold an @ as well.
 _PASSWORD = re.compile(r"(\w+://[^\s:/@]*):(?!\*\*\*@).*@|(password=)[^\s&'\"]*", re.IGNORECASE)
@@ -26,7 +26,11 @@ class Postgres(NamedTuple):
     url: str
 
 
-Address = Memory | SqliteFile | Postgres
+class Restate(NamedTuple):
+    url: str
+
+
+Address = Memory | SqliteFile | Postgres | Restate
 
 
 def address_of(url: str) -> Address:
@@ -39,6 +43,9 @@ def address_of(url: str) -> Address:
         case "postgresql" | "postgres":
             _need_psycopg()
             return Postgres(url)
+        case "restate":
+            _need_restate()
+            return Restate(url)
         case _:
             raise ConfigurationError(f"store url {without_secrets(url)!r} is none of: {_FORMS}")
 
@@ -65,4 +72,14 @@ def _need_psycopg() -> None:
     except ImportError as error:
         raise ConfigurationError(
             f"PostgreSQL needs psycopg ({error}); run: pip install 'oncekey[postgres]'"
+        ) from error
+
+
+def _need_restate() -> None:
+    try:
+        import restate  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise ConfigurationError(
+            f"Restate needs its SDK ({error}); run: pip install 'oncekey[restate]'"
         ) from error

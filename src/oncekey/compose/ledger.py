@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from oncekey.compose.address import Memory, Postgres, SqliteFile, address_of
+from oncekey.compose.address import Memory, Postgres, Restate, SqliteFile, address_of
 from oncekey.core.clock import Clock, SystemClock
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.ledger import Ledger
@@ -53,3 +53,8 @@ def store_of(url: str, clock: Clock, **options: Any) -> Store:
             from oncekey.stores.postgres.store import PostgresStore
 
             return PostgresStore(address, clock, **options)
+        case Restate(address):
+            from oncekey.stores.restate.place import place_of
+            from oncekey.stores.restate.store import RestateStore
+
+            return RestateStore(place_of(address), clock, **options)

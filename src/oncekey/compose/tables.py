@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from oncekey.compose.address import Memory, Postgres, SqliteFile, address_of
+from oncekey.compose.address import Memory, Postgres, Restate, SqliteFile, address_of
 from oncekey.core.errors import ConfigurationError
 from oncekey.stores.queries import newest
 from oncekey.stores.schema import check_not_newer
 
 _NO_TABLES = "memory:// lives inside one process and has no tables; name a store with --url"
+_NO_TABLES_THERE = "restate:// keeps everything in Restate's own objects: there are no tables"
 
 
 class Tables(NamedTuple):
@@ -32,6 +33,8 @@ def tables_of(url: str) -> Tables:
             return _checked("postgres", version_on(address))
         case Memory():
             raise ConfigurationError(_NO_TABLES)
+        case Restate():
+            raise ConfigurationError(_NO_TABLES_THERE)
 
 
 def _checked(dialect: str, version: int) -> Tables:
@@ -52,3 +55,5 @@ def migrate(url: str) -> list[int]:
             return migrate_on(address)
         case Memory():
             raise ConfigurationError(_NO_TABLES)
+        case Restate():
+            raise ConfigurationError(_NO_TABLES_THERE)

@@ -1,0 +1,79 @@
+"""Calls of handlers through Restate's ingress, each carried out once however often it is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+
+from oncekey.core.errors import StoreError, StoreUnavailable, UpstreamError
+from oncekey.stores.restate.nodes import Nodes, Reply
+
+_JSON = (b"content-type", b"application/json")
+_OK = 200
+_NOT_FOUND = 404
+# A node may have lost its way to a partition, without saying so: another one is asked then.
+_ATTEMPT = 3.0
+_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
+
+
+class NotServed(StoreUnavailable):
+    """No process serves OnceKey's objects on this Restate cluster."""
+
+
+class Ingress:
+    def __init__(self, urls: Sequence[str]) -> None:
+        self._nodes = Nodes(urls)
+        self.close = self._nodes.close
+
+    async def call(
+        self,
+        service: str,
+        key: str | None,
+        handler: str,
+        body: bytes,
+        *,
+        nonce: str | None = None,
+        patience: float = 10.0,
+    ) -> bytes:
+        """What the handler answers. `nonce`: of a call that may have been made before.
+
+        Raises `StoreUnavailable` when it is not answered in time; it may be carried out still.
+        """
+        place = f"{service}/{key}/{handler}" if key is not None else f"{service}/{handler}"
+        target = f"/restate/call/{place}".encode()
+        lines = (_JSON, (b"idempotency-key", (nonce or new_nonce()).encode()))
+        trouble = ""
+        pause = _PAUSE
+        try:
+            async with asyncio.timeout(patience):
+                while True:
+                    try:
+                        reply = await self._nodes.ask(
+                            b"POST", target, lines, body, timeout=_ATTEMPT
+                        )
+                    except UpstreamError as error:
+                        trouble = str(error)
+                    else:
+                        if reply.status == _OK:
+                            return reply.body
+                        trouble = _trouble_of(reply)
+                    await asyncio.sleep(pause)
+                    pause = min(_LONGEST_PAUSE, pause * 2)
+        except TimeoutError:
+            raise StoreUnavailable(
+                f"Restate did not answer within {patience:g} s: {trouble or 'no answer'}"
+            ) from None
+
+
+def new_nonce() -> str:
+    return secrets.token_hex(12)
+
+
+def _trouble_of(reply: Reply) -> str:
+    """What is worth another attempt. Raises for what is not."""
+    if dict(reply.headers).get(b"x-restate-error-source") == b"invocation":
+        raise StoreError(f"Restate: the call failed: {reply.body[:300]!r}")
+    if reply.status == _NOT_FOUND:
+        raise NotServed
+    return f"status {reply.status}"

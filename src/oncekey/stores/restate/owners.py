@@ -1,0 +1,113 @@
+"""The object `oncekey.Owners`, one for a space: which processes are alive, and what they share."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+
+from oncekey.stores.restate.objects import BYTES, add, new_object
+from oncekey.stores.restate.values import pack, unpack
+
+SERVICE = "oncekey.Owners"
+ALL = "all"
+_STATE = "owners"
+# What a process that is gone may still hold is looked at for so many leases.
+_REMEMBERED = 1000
+
+
+class Owners(msgspec.Struct):
+    """Times are milliseconds, as the process that serves this object has them."""
+
+    latest: int = 0
+    """When anybody last gave a sign of life."""
+    beats: dict[str, int] = {}
+    retention: dict[str, float] = {}
+    swept_at: int = 0
+
+    def hear(self, owner: int, lease: int, now: int) -> None:
+        """A sign of life. When nobody could give one for long, nobody was silent."""
+        now = max(now, self.latest)
+        gap = now - self.latest
+        if gap > lease // 2:
+            self.beats = {each: at + gap for each, at in self.beats.items()}
+        self.latest = now
+        self.beats[str(owner)] = now
+        if len(self.beats) > _REMEMBERED:
+            kept = sorted(self.beats.items(), key=lambda each: each[1])[-_REMEMBERED:]
+            self.beats = dict(kept)
+
+    def silences(self, now: int) -> dict[str, int]:
+        """For how long each has given no sign of life."""
+        now = max(now, self.latest)
+        return {owner: now - at for owner, at in self.beats.items()}
+
+
+_decode = msgspec.json.Decoder(Owners).decode
+
+
+async def _load(ctx: Any) -> Owners:
+    kept = await ctx.get(_STATE, serde=BYTES)
+    return Owners() if kept is None else _decode(kept)
+
+
+def _keep(ctx: Any, owners: Owners) -> None:
+    ctx.set(_STATE, msgspec.json.encode(owners), serde=BYTES)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+async def beat(ctx: Any, body: bytes) -> bytes:
+    """`[owner, lease]`; answers the retention classes."""
+    owner, lease = unpack(body)
+    owners = await _load(ctx)
+    owners.hear(owner, lease, _now())
+    _keep(ctx, owners)
+    return pack(owners.retention)
+
+
+async def retire(ctx: Any, body: bytes) -> bytes:
+    """The owner is gone from now on."""
+    owners = await _load(ctx)
+    gone = owners.beats.pop(str(unpack(body)), None)
+    _keep(ctx, owners)
+    return pack(gone is not None)
+
+
+async def silences(ctx: Any, _: bytes) -> bytes:
+    return pack((await _load(ctx)).silences(_now()))
+
+
+async def retention(ctx: Any, _: bytes) -> bytes:
+    return pack((await _load(ctx)).retention)
+
+
+async def set_retention(ctx: Any, body: bytes) -> bytes:
+    name, seconds = unpack(body)
+    owners = await _load(ctx)
+    owners.retention[name] = seconds
+    _keep(ctx, owners)
+    return pack(True)
+
+
+async def turn(ctx: Any, body: bytes) -> bytes:
+    """`[now, interval]`: whether nobody has swept for so long; then it is the asker's turn."""
+    now, interval = unpack(body)
+    owners = await _load(ctx)
+    if now - owners.swept_at < interval:
+        return pack(False)
+    owners.swept_at = now
+    _keep(ctx, owners)
+    return pack(True)
+
+
+def owners_object() -> Any:
+    made = new_object(SERVICE)
+    for each in (beat, retire, set_retention, turn):
+        add(made, each.__name__, each)
+    add(made, "silences", silences, kind="shared")
+    add(made, "retention", retention, kind="shared")
+    return made

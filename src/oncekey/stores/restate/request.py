@@ -1,0 +1,160 @@
+"""The object `oncekey.Request`, one for each key in its scope: whose it is, and how it ended."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from oncekey.core.model import Record
+from oncekey.core.ports import (
+    Abandon,
+    Gone,
+    Held,
+    Insert,
+    Release,
+    Replace,
+    Settle,
+    Take,
+)
+from oncekey.stores.restate.objects import BYTES, add
+from oncekey.stores.restate.values import numbered, pack, unnumbered, unpack
+
+SERVICE = "oncekey.Request"
+RECORD = "record"
+NOBODY = 0
+
+
+class Change(NamedTuple):
+    """What becomes of the record (None: forgotten), and the answer."""
+
+    record: Record | None
+    answer: Any
+
+
+def change_of(record: Record | None, request: Any, owner: int) -> Change:
+    """What a request does to the record of its key. A record that is answered is as it was."""
+    match request:
+        case Insert():
+            return _insert(record, request, owner)
+        case Replace(old_id, old_fence, insert):
+            old = record is not None and (record.id, record.fence) == (old_id, old_fence)
+            expired = old and record is not None and _is_expired(record, insert.created_at)
+            return _insert(None if expired else record, insert, owner)
+        case Take(number, _, fence):
+            return _take(record, number, fence, owner)
+        case Settle():
+            return _settle(record, request)
+        case Release(number, fence):
+            held = _is_unsettled(record, number, fence)
+            return Change(None if held else record, held)
+        case Abandon(number, fence):
+            if record is None or not _is_unsettled(record, number, fence):
+                return Change(record, False)
+            return Change(record._replace(owner=NOBODY), True)
+        case _:
+            raise TypeError(f"{type(request).__name__} is not for one key")
+
+
+def _insert(record: Record | None, insert: Insert, owner: int) -> Change:
+    if record is None:
+        return Change(record_of(insert, owner), Held(1))
+    ours = record.id == insert.id and record.owner == owner and record.outcome is None
+    return Change(record, Held(record.fence) if ours else record)
+
+
+def _take(record: Record | None, number: int, fence: int, owner: int) -> Change:
+    if record is None:
+        return Change(None, Gone())
+    if not _is_unsettled(record, number, fence):
+        ours = record.id == number and (record.owner, record.fence) == (owner, fence + 1)
+        return Change(record, Held(fence + 1) if ours and record.outcome is None else record)
+    return Change(record._replace(owner=owner, fence=fence + 1), Held(fence + 1))
+
+
+def _settle(record: Record | None, settle: Settle) -> Change:
+    if record is None or (record.id, record.fence) != (settle.id, settle.fence):
+        return Change(record, False)
+    if record.outcome is not None:
+        return Change(record, True)
+    settled = record._replace(
+        completed_at=settle.completed_at, expires_at=settle.expires_at, outcome=settle.outcome
+    )
+    return Change(settled, True)
+
+
+def record_of(insert: Insert, owner: int) -> Record:
+    operation = insert.operation
+    return Record(
+        insert.id,
+        operation.ref,
+        operation.fingerprint,
+        owner,
+        1,
+        operation.request_id,
+        operation.retention,
+        insert.created_at,
+        insert.expires_at,
+    )
+
+
+def _is_unsettled(record: Record | None, number: int, fence: int) -> bool:
+    found = record is not None and (record.id, record.fence) == (number, fence)
+    return found and record is not None and record.outcome is None
+
+
+def _is_expired(record: Record, now: int) -> bool:
+    # Whoever asks has seen that nobody holds it any more, under this very fence.
+    return record.expires_at <= now
+
+
+# -- the handlers ------------------------------------------------------------------------------
+
+
+async def load(ctx: Any) -> Record | None:
+    kept = await ctx.get(RECORD, serde=BYTES)
+    return None if kept is None else unnumbered(kept)
+
+
+def keep(ctx: Any, before: Record | None, after: Record | None) -> None:
+    if after is None:
+        if before is not None:
+            ctx.clear(RECORD)
+    elif after is not before:
+        ctx.set(RECORD, numbered(after.id, after), serde=BYTES)
+
+
+async def ask(ctx: Any, body: bytes) -> bytes:
+    """`[request, owner]`: what the ledger asks about one key."""
+    request, owner = unpack(body)
+    record = await load(ctx)
+    change = change_of(record, request, owner)
+    keep(ctx, record, change.record)
+    return pack(change.answer)
+
+
+async def peek(ctx: Any, _: bytes) -> bytes:
+    return pack(await load(ctx))
+
+
+async def purge(ctx: Any, _: bytes) -> bytes:
+    """Whether there was something to forget."""
+    record = await load(ctx)
+    ctx.clear_all()
+    return pack(record is not None)
+
+
+async def sweep(ctx: Any, body: bytes) -> bytes:
+    """`[number, fence, now]`: forget that record, if it is still the one and past its time."""
+    number, fence, now = unpack(body)
+    record = await load(ctx)
+    is_it = record is not None and (record.id, record.fence) == (number, fence)
+    if not is_it or record is None or not _is_expired(record, now):
+        return pack(False)
+    ctx.clear(RECORD)
+    return pack(True)
+
+
+def add_handlers(to: Any) -> None:
+    add(to, "ask", ask)
+    add(to, "peek", peek, kind="shared")
+    add(to, "purge", purge)
+    add(to, "sweep", sweep)

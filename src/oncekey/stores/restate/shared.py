@@ -1,0 +1,23 @@
+"""What every ledger on a cluster shares: the objects, and the rooms that ask them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oncekey.stores.restate import request
+from oncekey.stores.restate.claims import Claims
+from oncekey.stores.restate.life import Life
+from oncekey.stores.restate.link import Link
+from oncekey.stores.restate.objects import new_object
+from oncekey.stores.restate.owners import owners_object
+
+
+def shared_objects() -> list[Any]:
+    """The first is the one by which others see that somebody serves them."""
+    requests = new_object(request.SERVICE)
+    request.add_handlers(requests)
+    return [requests, owners_object()]
+
+
+def rooms_of(link: Link, claims: Claims, life: Life) -> list[Any]:  # noqa: ARG001 - for rooms to come
+    return [claims]

@@ -1,0 +1,188 @@
+"""The Restate store: a loop in a thread of its own that asks, is called back, and gives signs of
+life."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from oncekey.core.clock import Clock
+from oncekey.core.errors import ConfigurationError, LedgerClosed, OnceKeyError, StoreError
+from oncekey.core.fork import around_forks
+from oncekey.core.ports import Answer, Beat, Faults, Found, Query, Request, Waiter
+from oncekey.core.waiting import deliver
+from oncekey.stores.restate.cluster import Cluster
+from oncekey.stores.restate.place import RestatePlace
+from oncekey.stores.restate.thread import LoopThread
+
+log = logging.getLogger("oncekey")
+
+
+class RestateStore:
+    """`hosts=False`: only ask; other processes serve what is asked."""
+
+    def __init__(
+        self,
+        place: RestatePlace,
+        clock: Clock,
+        *,
+        lease: float = 15.0,
+        heartbeat: float = 5.0,
+        migrate: bool = True,
+        hosts: bool = True,
+    ) -> None:
+        self.place = place
+        self._lease = int(lease * 1000)
+        self._heartbeat = heartbeat
+        self._hosts = hosts
+        self._closed = False
+        self._starting = threading.Lock()
+        self._thread: LoopThread | None = None
+        self._cluster: Cluster | None = None
+
+    def open(self, beat: Beat, fault: Faults | None = None) -> None:
+        self._beat = beat
+        self._fault = fault
+        around_forks(
+            self,
+            before=lambda store: store.pause(),
+            in_parent=lambda store: store.resume(),
+            in_child=lambda store: store.forget_parent(),
+        )
+        self._start()
+
+    def submit(self, request: Any, waiter: Waiter) -> None:
+        thread, cluster = self._life()
+        thread.loop.call_soon_threadsafe(thread.begin_with, self._answer, cluster, request, waiter)
+
+    def ask_within(self, transaction: Any, request: Request) -> Answer:
+        raise ConfigurationError(
+            "restate:// has no transactions of an application; use sqlite:/// or postgresql://"
+        )
+
+    async def aask_within(self, transaction: Any, request: Request) -> Answer:
+        return self.ask_within(transaction, request)
+
+    def purge_epoch(self) -> int | None:
+        return None
+
+    def list(self, query: Query, now: int) -> list[Found]:
+        found: list[Found] = self._run(lambda cluster: cluster.claims.listed(query, now))
+        return found
+
+    def sweep(self, now: int, batch: int) -> int:
+        return int(self._run(lambda cluster: cluster.sweep(now, batch)))
+
+    def count_expired(self, now: int) -> int:
+        return int(self._run(lambda cluster: cluster.count_expired(now)))
+
+    def sweep_due(self, now: int, interval: int) -> bool:
+        return bool(self._run(lambda cluster: cluster.owners("turn", [now, interval])))
+
+    def retention(self) -> dict[str, float]:
+        found: dict[str, float] = self._run(lambda cluster: cluster.owners("retention", None))
+        return found
+
+    def set_retention(self, name: str, seconds: float) -> None:
+        self._run(lambda cluster: cluster.owners("set_retention", [name, seconds]))
+
+    def ring(self) -> None:
+        thread, cluster = self._life()
+        thread.loop.call_soon_threadsafe(cluster.bell.ring)
+
+    def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
+        thread, cluster = self._life()
+        thread.loop.call_soon_threadsafe(cluster.bell.add, heard)
+
+        def stop() -> None:
+            if not thread.loop.is_closed():
+                thread.loop.call_soon_threadsafe(cluster.bell.remove, heard)
+
+        return stop
+
+    def close(self) -> None:
+        with self._starting:
+            thread, cluster = self._thread, self._cluster
+            if self._closed or thread is None or cluster is None:
+                return
+            self._closed = True
+        try:
+            thread.run(cluster.close())
+        except OnceKeyError as error:
+            # A cluster that is away sees us silent; that is as good, only later.
+            log.info("Restate was not told that this process leaves: %s", error)
+        thread.stop()
+
+    @property
+    def cluster(self) -> Cluster:
+        """What serves and asks, for the engine and the edge; its parts belong to its loop."""
+        return self._life()[1]
+
+    def run(self, work: Callable[[Cluster], Any]) -> Any:
+        """Do it on the loop of the store, and wait for it, in a thread."""
+        return self._run(work)
+
+    async def arun(self, work: Callable[[Cluster], Any]) -> Any:
+        """As `run`, from another event loop."""
+        thread, cluster = self._life()
+        return await asyncio.wrap_future(
+            asyncio.run_coroutine_threadsafe(work(cluster), thread.loop)
+        )
+
+    # -- one life ---------------------------------------------------------------------------
+
+    async def _answer(self, cluster: Cluster, request: Any, waiter: Waiter) -> None:
+        try:
+            answer = await cluster.answer(request)
+        except asyncio.CancelledError:
+            answer = LedgerClosed()
+        except OnceKeyError as error:
+            answer = error
+        except Exception as error:
+            log.exception("what was asked of Restate could not be understood")
+            answer = StoreError(f"{type(error).__name__}: {error}")
+        deliver([(waiter, answer)])
+
+    def _run(self, work: Callable[[Cluster], Any]) -> Any:
+        thread, cluster = self._life()
+        return thread.run(work(cluster))
+
+    def _life(self) -> tuple[LoopThread, Cluster]:
+        thread, cluster = self._thread, self._cluster
+        if thread is None or cluster is None or self._closed:
+            return self._start()
+        return thread, cluster
+
+    def _start(self) -> tuple[LoopThread, Cluster]:
+        with self._starting:
+            if self._closed:
+                raise LedgerClosed
+            if self._thread is None or self._cluster is None:
+                thread = LoopThread("oncekey-restate")
+                try:
+                    self._cluster = thread.run(self._arrive(thread))
+                except BaseException:
+                    thread.stop()
+                    raise
+                self._thread = thread
+            return self._thread, self._cluster
+
+    async def _arrive(self, thread: LoopThread) -> Cluster:
+        cluster = Cluster(self.place, self._lease, self._heartbeat, self._fault)
+        await cluster.open(self._beat, thread, hosts=self._hosts)
+        return cluster
+
+    def pause(self) -> None:
+        """Before a fork: no life is about to begin or to end."""
+        self._starting.acquire()
+
+    def resume(self) -> None:
+        self._starting.release()
+
+    def forget_parent(self) -> None:
+        """A forked child is another owner, on connections of its own."""
+        self._starting = threading.Lock()
+        self._thread = self._cluster = None
