@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.fixtures.restate_counter import added, served_counter
 from tests.fixtures.restate_server import RestateServer, new_space
 
 pytestmark = pytest.mark.restate
@@ -23,6 +24,14 @@ def test_each_test_gets_a_space_of_its_own(restate: RestateServer) -> None:
     assert restate.url() != restate.url()
     assert restate.url(space="shop").endswith("&space=shop")
     assert new_space() != new_space()
+
+
+def test_what_was_answered_survives_a_kill(restate: RestateServer) -> None:
+    name = new_space()
+    with served_counter(restate.admin):
+        assert added(restate.ingress, name, 2) == 2
+        restate.restart()
+        assert added(restate.ingress, name, 3) == 5
 
 
 def test_a_stopped_server_refuses_connections(restate: RestateServer) -> None:
