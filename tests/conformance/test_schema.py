@@ -31,42 +31,42 @@ def transact(place: Place) -> Callable[[Callable[..., Any]], Any]:
     return lambda work: store.transact(work, write=True)
 
 
-def test_tables_are_made_when_they_are_missing(shared: Place) -> None:
-    caller = shared.open()
+def test_tables_are_made_when_they_are_missing(database: Place) -> None:
+    caller = database.open()
     assert caller.ask(caller.insert("k")) == Held(1)
 
 
-def test_a_second_start_keeps_what_is_there(shared: Place) -> None:
-    caller = shared.open()
+def test_a_second_start_keeps_what_is_there(database: Place) -> None:
+    caller = database.open()
     insert = caller.insert("k")
     caller.ask(insert)
-    again = shared.open()
+    again = database.open()
     assert again.ask(again.insert("k")).record.id == insert.id
 
 
-def test_without_migrations_missing_tables_are_refused(shared: Place) -> None:
+def test_without_migrations_missing_tables_are_refused(database: Place) -> None:
     with pytest.raises(SchemaOutdated, match="oncekey migrate"):
-        shared.open(migrate=False)
+        database.open(migrate=False)
 
 
-def test_without_migrations_good_tables_are_taken(shared: Place) -> None:
-    shared.open()
-    caller = shared.open(migrate=False)
+def test_without_migrations_good_tables_are_taken(database: Place) -> None:
+    database.open()
+    caller = database.open(migrate=False)
     assert caller.ask(caller.insert("k")) == Held(1)
 
 
 @pytest.mark.parametrize("migrate", [True, False])
-def test_newer_tables_are_refused(shared: Place, *, migrate: bool) -> None:
-    version = newest(shared.dialect) + 1
-    transact(shared)(lambda run: run("set_version", {"version": version}))
+def test_newer_tables_are_refused(database: Place, *, migrate: bool) -> None:
+    version = newest(database.dialect) + 1
+    transact(database)(lambda run: run("set_version", {"version": version}))
     with pytest.raises(SchemaTooNew, match="upgrade oncekey"):
-        shared.open(migrate=migrate)
+        database.open(migrate=migrate)
 
 
-def test_processes_that_start_at_once_make_one_set_of_tables(shared: Place) -> None:
+def test_processes_that_start_at_once_make_one_set_of_tables(database: Place) -> None:
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", START, shared.url, str(number)],
+            [sys.executable, "-c", START, database.url, str(number)],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -86,29 +86,29 @@ def test_processes_that_start_at_once_make_one_set_of_tables(shared: Place) -> N
     assert len({answer for answer, _ in said}) == 1
 
 
-def test_a_migration_that_fails_leaves_nothing_behind(shared: Place) -> None:
-    shared.execute("CREATE TABLE oncekey_turns (somebody_elses integer)")
+def test_a_migration_that_fails_leaves_nothing_behind(database: Place) -> None:
+    database.execute("CREATE TABLE oncekey_turns (somebody_elses integer)")
     with pytest.raises(Exception, match="oncekey_turns"):
-        shared.open()
-    shared.execute("DROP TABLE oncekey_turns")
-    caller = shared.open()
+        database.open()
+    database.execute("DROP TABLE oncekey_turns")
+    caller = database.open()
     assert caller.ask(caller.insert("k")) == Held(1)
 
 
-def test_tables_of_the_first_version_are_brought_up_to_date(shared: Place) -> None:
-    shared.run_script(dict(migrations(shared.dialect))[1])
-    shared.execute("CREATE TABLE oncekey_schema (version integer NOT NULL)")
-    shared.execute("INSERT INTO oncekey_schema VALUES (1)")
-    shared.execute("INSERT INTO oncekey_retention VALUES ('financial', 7)")
+def test_tables_of_the_first_version_are_brought_up_to_date(database: Place) -> None:
+    database.run_script(dict(migrations(database.dialect))[1])
+    database.execute("CREATE TABLE oncekey_schema (version integer NOT NULL)")
+    database.execute("INSERT INTO oncekey_schema VALUES (1)")
+    database.execute("INSERT INTO oncekey_retention VALUES ('financial', 7)")
 
-    worker = Worker(shared.open())
+    worker = Worker(database.open())
 
     assert worker.caller.store.retention() == {"financial": 7}
     assert worker.start(key="k").key == "k"
 
 
-def test_old_tables_are_refused_without_migrations(shared: Place) -> None:
-    shared.execute("CREATE TABLE oncekey_schema (version integer NOT NULL)")
-    shared.execute("INSERT INTO oncekey_schema VALUES (0)")
+def test_old_tables_are_refused_without_migrations(database: Place) -> None:
+    database.execute("CREATE TABLE oncekey_schema (version integer NOT NULL)")
+    database.execute("INSERT INTO oncekey_schema VALUES (0)")
     with pytest.raises(SchemaOutdated, match="version 0"):
-        shared.open(migrate=False)
+        database.open(migrate=False)

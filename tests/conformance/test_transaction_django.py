@@ -71,10 +71,10 @@ def database_of(url: str, dialect: str) -> dict[str, object]:
     }
 
 
-def test_effect_and_outcome_commit_or_roll_back_together(shared: Place) -> None:
-    database = json.dumps(database_of(shared.url, shared.dialect))
+def test_effect_and_outcome_commit_or_roll_back_together(database: Place) -> None:
+    settings = json.dumps(database_of(database.url, database.dialect))
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, shared.url, database],
+        [sys.executable, "-c", SCRIPT, database.url, settings],
         cwd=ROOT,
         check=True,
         stdout=subprocess.PIPE,
