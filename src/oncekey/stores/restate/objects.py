@@ -17,30 +17,34 @@ JSON = "application/json"
 Handler = Callable[[Any, bytes], Awaitable[bytes]]
 
 # An answer is there for a caller that asks again on another node, and no longer.
-_ANSWERS_KEPT = timedelta(minutes=10)
-# Whoever waits has a deadline of its own; the object must be there for the next one soon.
-_RETRY = InvocationRetryPolicy(
-    initial_interval=timedelta(milliseconds=50),
-    exponentiation_factor=2.0,
-    max_interval=timedelta(seconds=2),
-)
+ANSWERS_KEPT = timedelta(minutes=10)
+# Without a number, Restate takes its own: 70, after which the object would stay shut.
+_FOR_EVER = 1_000_000_000
+
+
+def retry_policy(
+    max_attempts: int | None = None, on_max_attempts: Literal["pause", "kill"] = "pause"
+) -> InvocationRetryPolicy:
+    """Whoever waits has a deadline of its own; the object must be there for the next one soon.
+    Without `max_attempts` it is tried for ever."""
+    return InvocationRetryPolicy(
+        initial_interval=timedelta(milliseconds=50),
+        exponentiation_factor=2.0,
+        max_interval=timedelta(seconds=2),
+        max_attempts=max_attempts or _FOR_EVER,
+        on_max_attempts=on_max_attempts,
+    )
 
 
 def new_object(name: str) -> restate.VirtualObject:
     return restate.VirtualObject(
-        name,
-        idempotency_retention=_ANSWERS_KEPT,
-        journal_retention=timedelta(0),
-        invocation_retry_policy=_RETRY,
+        name, journal_retention=timedelta(0), invocation_retry_policy=retry_policy()
     )
 
 
 def new_service(name: str) -> restate.Service:
     return restate.Service(
-        name,
-        idempotency_retention=_ANSWERS_KEPT,
-        journal_retention=timedelta(0),
-        invocation_retry_policy=_RETRY,
+        name, journal_retention=timedelta(0), invocation_retry_policy=retry_policy()
     )
 
 
@@ -52,14 +56,25 @@ def add(
 ) -> None:
     """`function(ctx, body)` is the handler of that name."""
     to.handler(
-        name, kind=kind, accept="*/*", content_type=JSON, input_serde=BYTES, output_serde=BYTES
+        name,
+        kind=kind,
+        accept="*/*",
+        content_type=JSON,
+        input_serde=BYTES,
+        output_serde=BYTES,
+        idempotency_retention=ANSWERS_KEPT,
     )(_guarded(function))
 
 
 def add_to_service(to: restate.Service, name: str, function: Handler) -> None:
-    to.handler(name, accept="*/*", content_type=JSON, input_serde=BYTES, output_serde=BYTES)(
-        _guarded(function)
-    )
+    to.handler(
+        name,
+        accept="*/*",
+        content_type=JSON,
+        input_serde=BYTES,
+        output_serde=BYTES,
+        idempotency_retention=ANSWERS_KEPT,
+    )(_guarded(function))
 
 
 def _guarded(function: Handler) -> Any:
