@@ -18,6 +18,7 @@ pytest_plugins = [
     "tests.fixtures.shelf",
     "tests.fixtures.site",
     "tests.fixtures.street",
+    "tests.fixtures.temporal_server",
     "tests.fixtures.vault",
     "tests.fixtures.workers",
     "tests.fixtures.workshop",
