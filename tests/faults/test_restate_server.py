@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.fixtures.guarded import program
 from tests.fixtures.restate_counter import added, served_counter
 from tests.fixtures.restate_server import RestateServer, new_space
 
@@ -79,3 +80,8 @@ def test_the_server_does_not_outlive_a_killed_test_run() -> None:
     os.close(watch)
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{url}/restate/health")
+
+
+def test_a_missing_program_is_no_reason_to_skip() -> None:
+    with pytest.raises(AssertionError, match="run `make test`, which brings it"):
+        program("restate-no-such-program")
