@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from oncekey.core.errors import StoreUnavailable
 from oncekey.core.model import Record
 from oncekey.core.ports import (
     Abandon,
     Answer,
     Found,
+    Gone,
     Held,
     Insert,
     Peek,
@@ -20,21 +23,38 @@ from oncekey.core.ports import (
     Settle,
     Take,
 )
+from oncekey.stores.restate.columns import begins, is_same
+from oncekey.stores.restate.ingress import new_nonce
 from oncekey.stores.restate.life import Life
-from oncekey.stores.restate.link import Link
-from oncekey.stores.restate.request import RECORD, SERVICE
-from oncekey.stores.restate.values import unnumbered
+from oncekey.stores.restate.link import Link, text
+from oncekey.stores.restate.record import (
+    ENDPOINT,
+    EXPIRY,
+    HOLDER,
+    KEY,
+    NAMESPACE,
+    RECORD,
+    SETTLED,
+    STATE,
+    has_body,
+    owner_text,
+    unwritten,
+)
+from oncekey.stores.restate.request import NOBODY, SERVICE
 
 Room = dict[type, Callable[[Any], Awaitable[Any]]]
-_PAGE = 500
+# Of how many claims this process knows the key; those of others are looked for.
+_KNOWN = 65_536
+_AT_ONCE = 32
+_PAUSE = 0.5
 
 
 class Claims:
     def __init__(self, link: Link, life: Life) -> None:
         self._link = link
         self._life = life
-        # Only the holder settles, and it knows of which key.
-        self._held: dict[int, bytes] = {}
+        # Whoever concludes a claim names its number, and it is mostly one of this process.
+        self._keys: dict[int, bytes] = {}
 
     def answers(self) -> Room:
         return {
@@ -49,33 +69,99 @@ class Claims:
         }
 
     async def _claim(self, digest: bytes, number: int, request: Any) -> Answer:
-        self._held[number] = digest
-        answer = await self._ask(digest, request)
-        if not isinstance(answer, Held):
-            self._held.pop(number, None)
+        if await self._is_anothers(number, digest):
+            record = await self._read(digest)
+            return Gone() if record is None else await self.found(record)
+        self._remember(number, digest)
+        answer = await self._ask_surely(digest, request, NOBODY)
+        if not isinstance(answer, Record):
+            return answer  # type: ignore[no-any-return]
+        found = await self.found(answer)
+        if not found.lapsed or answer.owner == NOBODY or isinstance(request, Insert):
+            return found
+        # Only who asks knows that the holder is gone; the object sees to it that it still holds.
+        answer = await self._ask_surely(digest, request, answer.owner)
         return await self.found(answer) if isinstance(answer, Record) else answer
 
-    async def _conclude(self, request: Settle | Release | Abandon) -> bool:
-        digest = self._held.get(request.id)
-        if digest is None:
+    async def _is_anothers(self, number: int, digest: bytes) -> bool:
+        """Whether another key has the number, as far as this process knows."""
+        known = self._keys.get(number, digest)
+        if known == digest:
             return False
-        done: bool = await self._ask(digest, request)
-        self._held.pop(request.id, None)
+        record = await self._read(known)
+        return record is not None and record.id == number
+
+    def _remember(self, number: int, digest: bytes) -> None:
+        self._keys[number] = digest
+        while len(self._keys) > _KNOWN:
+            del self._keys[next(iter(self._keys))]
+
+    async def _conclude(self, request: Settle | Release | Abandon) -> bool:
+        digest = self._keys.get(request.id)
+        if digest is None:
+            record = await self._numbered(request.id)
+            if record is None:
+                return False
+            digest = record.ref.digest
+        done: bool = await self._ask(digest, request, NOBODY)
         return done
 
-    async def _ask(self, digest: bytes, request: Any) -> Any:
-        asked = [request, self._link.owner]
-        return await self._link.call(SERVICE, digest.hex(), "ask", asked)
+    async def _ask(self, digest: bytes, request: Any, gone: int, nonce: str | None = None) -> Any:
+        asked = [request, self._link.owner, gone]
+        return await self._link.call(SERVICE, digest.hex(), "ask", asked, nonce=nonce)
+
+    async def _ask_surely(self, digest: bytes, request: Any, gone: int) -> Any:
+        """A claim that nobody is told of is given back, once it is known to have been made."""
+        nonce = new_nonce()
+        try:
+            return await self._ask(digest, request, gone, nonce)
+        except StoreUnavailable:
+            self._link.begin(self._give_back(digest, request, gone, nonce))
+            raise
+
+    async def _give_back(self, digest: bytes, request: Any, gone: int, nonce: str) -> None:
+        ending = None
+        while True:
+            await asyncio.sleep(_PAUSE)
+            try:
+                if ending is None:
+                    answer = await self._ask(digest, request, gone, nonce)
+                    if not isinstance(answer, Held):
+                        return
+                    ending = _undoing(request, answer.fence)
+                await self._ask(digest, ending, NOBODY)
+            except StoreUnavailable:
+                continue
+            return
+
+    # -- reading -------------------------------------------------------------------------
 
     async def _peek(self, peek: Peek) -> Found | None:
         if peek.digest is not None:
-            record = await self._link.call(SERVICE, peek.digest.hex(), "peek", None)
+            record = await self._read(peek.digest)
         else:
-            rows = await self._link.states(
-                SERVICE, RECORD, where=f"value_utf8 LIKE '{peek.id:016x}%'", limit=1
-            )
-            record = unnumbered(rows[0][2]) if rows else None
+            record = await self._numbered(peek.id)
         return None if record is None else await self.found(record)
+
+    async def _read(self, digest: bytes) -> Record | None:
+        record: Record | None = await self._link.call(SERVICE, digest.hex(), "peek", None)
+        return record
+
+    async def _numbered(self, number: int) -> Record | None:
+        known = self._keys.get(number)
+        record = None if known is None else await self._read(known)
+        if record is not None and record.id == number:
+            return record
+        where = f"value_utf8 LIKE '{number:016x}%'"
+        rows = await self._link.states(SERVICE, RECORD, where=where, limit=1)
+        return await self._whole(*rows[0]) if rows else None
+
+    async def _whole(self, id_: str, _: str, value: bytes) -> Record | None:
+        """What a list has told of, with its body."""
+        if not has_body(value):
+            return unwritten(value)
+        record: Record | None = await self._link.call(SERVICE, id_, "peek", None)
+        return record
 
     async def found(self, record: Record) -> Found:
         return Found(record, record.outcome is None and await self._life.is_gone(record.owner))
@@ -83,63 +169,76 @@ class Claims:
     # -- administration ------------------------------------------------------------------
 
     async def listed(self, query: Query, now: int) -> list[Found]:
-        """Newest first. Restate's SQL sorts by number; everything else is looked at here."""
-        found: list[Found] = []
-        before = (1 << 63) - 1 if query.before is None else query.before
-        while len(found) < query.limit:
-            page = await self._page(before, query.after)
-            fitting = [record for record in page if _fits(record, query, now)]
-            found += [await self.found(record) for record in fitting]
-            if len(page) < _PAGE:
-                break
-            before = page[-1].id
-        return found[: query.limit]
-
-    async def _page(self, before: int, after: int) -> list[Record]:
-        where = f"value_utf8 < '{before:016x}' AND value_utf8 >= '{max(0, after + 1):016x}'"
+        """Newest first."""
         rows = await self._link.states(
-            SERVICE, RECORD, where=where, order="value_utf8 DESC", limit=_PAGE
+            SERVICE,
+            RECORD,
+            where=_conditions(query, now),
+            order="value_utf8 DESC",
+            limit=query.limit,
         )
-        return [unnumbered(value) for _, _, value in rows]
+        records = await in_turn([self._whole(*row) for row in rows])
+        census = await self._life.census()
+        return [
+            Found(record, record.outcome is None and census.is_gone(record.owner))
+            for record in records
+            if record is not None
+        ]
 
-    async def expired(self, now: int, limit: int) -> list[tuple[str, Record]]:
-        """Of those whose time is over, with the ids of their objects; oldest first."""
-        found: list[tuple[str, Record]] = []
-        after = 0
-        while len(found) < limit:
-            rows = await self._link.states(
-                SERVICE,
-                RECORD,
-                where=f"value_utf8 > '{after:016x}~'",
-                order="value_utf8",
-                limit=_PAGE,
-            )
-            for id_, _, value in rows:
-                record: Record = unnumbered(value)
-                after = record.id
-                if record.expires_at <= now and (
-                    record.outcome is not None or await self._life.is_gone(record.owner)
-                ):
-                    found.append((id_, record))
-            if len(rows) < _PAGE:
-                break
-        return found[:limit]
+    async def count_expired(self, now: int) -> int:
+        return await self._link.count(SERVICE, RECORD, where=await self._is_expired(now))
 
     async def sweep(self, now: int, batch: int) -> int:
-        swept = 0
-        for id_, record in await self.expired(now, batch):
-            asked = [record.id, record.fence, now]
-            swept += bool(await self._link.call(SERVICE, id_, "sweep", asked))
-        return swept
+        where = await self._is_expired(now)
+        rows = await self._link.states(SERVICE, RECORD, where=where, limit=batch)
+        swept = await in_turn([self._forget(id_, unwritten(value), now) for id_, _, value in rows])
+        return sum(swept)
+
+    async def _is_expired(self, now: int) -> str:
+        """SQL for it: the time is over, and nobody holds it."""
+        living = ", ".join(
+            f"'{owner_text(owner)}'" for owner in sorted((await self._life.census()).living)
+        )
+        return f"{EXPIRY} <= '{max(0, now):016x}' AND {HOLDER} NOT IN ({living})"
+
+    async def _forget(self, id_: str, record: Record, now: int) -> bool:
+        asked = [record.id, record.fence, now, record.owner]
+        done: bool = await self._link.call(SERVICE, id_, "sweep", asked)
+        return done
 
 
-def _fits(record: Record, query: Query, now: int) -> bool:
-    scope = record.ref.scope
-    return (
-        (query.state is None or record.state is query.state)
-        and (query.prefix is None or record.ref.key.startswith(query.prefix))
-        and (query.namespace is None or scope.namespace == query.namespace)
-        and (query.within is None or scope.namespace.startswith(query.within))
-        and (query.endpoint is None or scope.endpoint == query.endpoint)
-        and not (record.outcome is not None and record.expires_at <= now)
-    )
+async def in_turn(work: list[Awaitable[Any]]) -> list[Any]:
+    """What each comes to; some of them at once."""
+    room = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(each: Awaitable[Any]) -> Any:
+        async with room:
+            return await each
+
+    return list(await asyncio.gather(*map(one, work)))
+
+
+def _undoing(request: Insert | Replace | Take, fence: int) -> Release | Abandon:
+    match request:
+        case Replace(insert=Insert(id=number)) | Insert(id=number):
+            return Release(number, fence)
+        case Take(id=number):
+            return Abandon(number, fence)
+
+
+def _conditions(query: Query, now: int) -> str:
+    over = f"({HOLDER} = {text(SETTLED)} AND {EXPIRY} <= '{max(0, now):016x}')"
+    found = [f"value_utf8 >= '{max(0, query.after + 1):016x}'", f"NOT {over}"]
+    if query.before is not None:
+        found.append(f"value_utf8 < '{max(0, query.before):016x}'")
+    if query.state is not None:
+        found.append(f"{STATE} = '{query.state:d}'")
+    if query.namespace is not None:
+        found.append(is_same(NAMESPACE, query.namespace))
+    if query.within is not None:
+        found.append(begins(NAMESPACE, query.within))
+    if query.endpoint is not None:
+        found.append(is_same(ENDPOINT, query.endpoint))
+    if query.prefix is not None:
+        found.append(begins(KEY, query.prefix))
+    return " AND ".join(found)

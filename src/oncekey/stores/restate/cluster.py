@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from oncekey.core.errors import OnceKeyError, StoreUnavailable
-from oncekey.core.ports import (
-    Abandon,
-    Beat,
-    Faults,
-    Held,
-    Insert,
-    Release,
-    Replace,
-    Settle,
-    Take,
-)
+from oncekey.core.errors import LedgerClosed, OnceKeyError, StoreError, StoreUnavailable
+from oncekey.core.ports import Abandon, Beat, Faults, Release, Settle, Waiter
+from oncekey.core.waiting import deliver
 from oncekey.core.work import Withdraw
 from oncekey.stores.restate import owners
 from oncekey.stores.restate.admin import Admin
 from oncekey.stores.restate.bell import RestateBell
 from oncekey.stores.restate.claims import Claims
+from oncekey.stores.restate.deployments import Deployments
 from oncekey.stores.restate.endpoint import Endpoint
 from oncekey.stores.restate.ingress import Ingress, NotServed
 from oncekey.stores.restate.life import Life
 from oncekey.stores.restate.link import Link
+from oncekey.stores.restate.options import RestateOptions
 from oncekey.stores.restate.place import RestatePlace
+from oncekey.stores.restate.presence import Presence
 from oncekey.stores.restate.shared import rooms_of, shared_objects
 from oncekey.stores.restate.thread import LoopThread
 
@@ -36,37 +30,71 @@ log = logging.getLogger("oncekey")
 
 # How long a caller waits for a cluster that is away before it is told.
 PATIENCE = 10.0
+# Who asks and does not serve learns sooner that nobody does.
+_REACH_TIMEOUT = 3.0
+_LEAVE_TIMEOUT = 3.0
 _PAUSE = 0.5
 _ENDINGS = (Settle, Release, Abandon, Withdraw)
 
 
 class Cluster:
     def __init__(
-        self, place: RestatePlace, lease: int, heartbeat: float, fault: Faults | None
+        self,
+        place: RestatePlace,
+        thread: LoopThread,
+        *,
+        lease: float,
+        heartbeat: float,
+        fault: Faults | None,
+        options: RestateOptions,
     ) -> None:
         self.place = place
+        self.options = options
         self.fault = fault
+        self._thread = thread
         self.admin = Admin(place.admin)
         self.ingress = Ingress(place.ingress)
-        self.link = Link(self.ingress, self.admin, place.space, PATIENCE)
-        self.life = Life(self.link, lease)
+        self.link = Link(self.ingress, self.admin, place.space, PATIENCE, self._begin)
+        self.life = Life(self.link, int(lease * 1000), int(heartbeat * 1000))
         self.claims = Claims(self.link, self.life)
         self.bell = RestateBell(self.link)
-        self.endpoint = Endpoint(place, self.admin, shared_objects())
+        self.deployments = Deployments(self.admin)
+        self.objects = shared_objects()
+        self.endpoint = Endpoint(place, self.deployments, self.objects, shares=options.shares)
         self._heartbeat = heartbeat
+        self._presence: Presence | None = None
+        self._under_way: set[asyncio.Task[None]] = set()
         self._rooms = rooms_of(self.link, self.claims, self.life)
         self._answers: dict[type, Callable[[Any], Awaitable[Any]]] = {
             kind: answer for room in self._rooms for kind, answer in room.answers().items()
         }
 
-    async def open(self, beat: Beat, thread: LoopThread, *, hosts: bool) -> None:
-        self._beat = beat
-        self._thread = thread
-        self._hosts = hosts
-        if hosts:
+    async def open(self, beat: Beat) -> None:
+        if self.options.hosts:
             await self.endpoint.open()
+        else:
+            await self._need_host()
         beat(await self.life.begin())
-        thread.begin(self._live())
+        endpoint = self.endpoint if self.options.hosts else None
+        self._presence = Presence(self.life, endpoint, beat, self._heartbeat)
+        self._begin(self._presence.run())
+
+    def submit(self, request: Any, waiter: Waiter) -> None:
+        task = asyncio.get_running_loop().create_task(self._tell(request, waiter))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    async def _tell(self, request: Any, waiter: Waiter) -> None:
+        try:
+            answer = await self.answer(request)
+        except asyncio.CancelledError:
+            answer = LedgerClosed()
+        except OnceKeyError as error:
+            answer = error
+        except Exception as error:
+            log.exception("what was asked of Restate could not be understood")
+            answer = StoreError(f"{type(error).__name__}: {error}")
+        deliver([(waiter, answer)])
 
     async def answer(self, request: Any) -> Any:
         """Carry a request out. When that is not heard of in time, whoever asked is told so; what
@@ -77,10 +105,10 @@ class Cluster:
                 self.fault("before-commit")
             answer = await function(request)
         except StoreUnavailable:
+            if self._presence is not None:
+                self._presence.disturb()
             if isinstance(request, _ENDINGS):
-                self._thread.begin(self._insist(request))
-            elif isinstance(request, Insert | Replace | Take):
-                self._thread.begin(self._undo(request))
+                self._begin(self._insist(request))
             raise
         if self.fault is not None:
             self.fault("after-commit")
@@ -91,52 +119,50 @@ class Cluster:
 
     async def sweep(self, now: int, batch: int) -> int:
         """Records first; when there are none left, what other rooms keep."""
-        for each in (self.claims, *self._rooms):
+        for each in self._rooms:
             sweep = getattr(each, "sweep", None)
             if sweep is not None and (swept := await sweep(now, batch)):
                 return int(swept)
         return 0
 
     async def count_expired(self, now: int) -> int:
-        count = len(await self.claims.expired(now, 1 << 30))
+        count = 0
         for each in self._rooms:
             counted = getattr(each, "count_expired", None)
             count += 0 if counted is None else await counted(now)
         return count
 
     async def close(self) -> None:
+        """What is under way is carried out first, then this process is no owner any more."""
         try:
-            await self.bell.close()
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(_LEAVE_TIMEOUT):
+                if self._presence is not None:
+                    await self._presence.end()
+                while self._under_way:
+                    await asyncio.wait(self._under_way)
+                await self.bell.close()
                 await self.life.end()
         except TimeoutError:
             raise StoreUnavailable from None
         finally:
-            await self.endpoint.close()
-            await self.ingress.close()
-            await self.admin.close()
+            await self._hang_up()
+
+    async def _hang_up(self) -> None:
+        await self.endpoint.close()
+        await self.ingress.close()
+        await self.admin.close()
 
     # -- in the background ---------------------------------------------------------------
 
-    async def _live(self) -> None:
-        """Signs of life, and somebody who serves the shared objects, for ever."""
-        while True:
-            await asyncio.sleep(self._heartbeat)
-            try:
-                self._beat(await self.life.beat())
-            except NotServed:
-                await self._host_again()
-            except OnceKeyError as error:
-                log.warning("Restate does not hear this process: %s", error)
-
-    async def _host_again(self) -> None:
-        """The cluster has forgotten us, or whoever served is gone for good."""
-        if not self._hosts:
-            return
-        try:
-            await self.endpoint.host()
-        except OnceKeyError as error:
-            log.warning("this process cannot serve Restate: %s", error)
+    async def _need_host(self) -> None:
+        there = await self.deployments.serving(self.objects[0].name)
+        if there is None:
+            raise NotServed
+        if not await self.deployments.is_reached(there.uri, patience=_REACH_TIMEOUT):
+            raise NotServed(
+                f"no process serves OnceKey's objects on this Restate cluster: {there.uri} did, "
+                "and does not answer; start `oncekey serve`"
+            )
 
     async def _insist(self, request: Any) -> None:
         while True:
@@ -149,16 +175,5 @@ class Cluster:
                 log.exception("the end of a claim is lost")
             return
 
-    async def _undo(self, request: Insert | Replace | Take) -> None:
-        """Nobody knows whether the claim was made: made once more it is known, and given back."""
-        answer = None
-        while answer is None:
-            await asyncio.sleep(_PAUSE)
-            try:
-                answer = await self._answers[type(request)](request)
-            except StoreUnavailable:
-                continue
-        if isinstance(answer, Held):
-            number = request.insert.id if isinstance(request, Replace) else request.id
-            ending = Abandon if isinstance(request, Take) else Release
-            await self._insist(ending(number, answer.fence))
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        self._thread.begin(work)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any
+from typing import Any, NamedTuple
 
 from oncekey.core.work import ENGINE
 from oncekey.stores.restate.link import Link
@@ -14,10 +14,22 @@ _NOBODY = 0
 _BITS = 52
 
 
+class Census(NamedTuple):
+    """Who holds what it has claimed, at one moment. All others are gone."""
+
+    living: frozenset[int]
+
+    def is_gone(self, owner: int) -> bool:
+        return owner not in self.living
+
+
 class Life:
-    def __init__(self, link: Link, lease: int) -> None:
+    """`lease` and `heartbeat` are milliseconds."""
+
+    def __init__(self, link: Link, lease: int, heartbeat: int) -> None:
         self._link = link
         self._lease = lease
+        self._heartbeat = heartbeat
 
     async def begin(self) -> dict[str, float]:
         self._link.owner = secrets.randbits(_BITS) + 1
@@ -25,7 +37,8 @@ class Life:
 
     async def beat(self) -> dict[str, float]:
         """A sign of life; answers the retention classes."""
-        told: dict[str, float] = await self._ask("beat", [self._link.owner, self._lease])
+        asked = [self._link.owner, self._lease, self._heartbeat]
+        told: dict[str, float] = await self._ask("beat", asked)
         return told
 
     async def end(self) -> None:
@@ -35,10 +48,12 @@ class Life:
     async def is_gone(self, owner: int) -> bool:
         if owner in {self._link.owner, ENGINE}:
             return False
-        if owner == _NOBODY:
-            return True
-        silence = (await self._ask("silences", None)).get(str(owner))
-        return silence is None or silence > self._lease
+        return owner == _NOBODY or (await self.census()).is_gone(owner)
+
+    async def census(self) -> Census:
+        silences: dict[str, int] = await self._ask("silences", None)
+        heard = (int(each) for each, silence in silences.items() if silence <= self._lease)
+        return Census(frozenset({*heard, self._link.owner, ENGINE}))
 
     async def _ask(self, handler: str, value: Any) -> Any:
         return await self._link.call(SERVICE, ALL, handler, value)

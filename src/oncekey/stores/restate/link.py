@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from oncekey.stores.restate.admin import Admin
 from oncekey.stores.restate.ingress import Ingress, new_nonce
 from oncekey.stores.restate.values import pack, unpack
 
-_WORD = re.compile(r"[A-Za-z0-9_.:~-]*")
+_WORD = re.compile(r"[A-Za-z0-9_.:~%-]*")
 
 
 class Link:
     """`owner` is the number of this process; 0 before it has one."""
 
-    def __init__(self, ingress: Ingress, admin: Admin, space: str, patience: float) -> None:
+    def __init__(
+        self,
+        ingress: Ingress,
+        admin: Admin,
+        space: str,
+        patience: float,
+        begin: Callable[[Coroutine[Any, Any, None]], None],
+    ) -> None:
         self.ingress = ingress
         self.admin = admin
         self.space = space
         self.patience = patience
+        self.begin = begin
+        """Do something beside everything else, until the store is closed."""
         self.owner = 0
 
     def key(self, id: str) -> str:  # noqa: A002 - the id of an object within the space
@@ -52,12 +62,7 @@ class Link:
     ) -> list[tuple[str, str, bytes]]:
         """Id, name and value of the states whose names are LIKE `state`, of all objects of a
         service in this space. `where` and `order` are SQL over `key`, `value_utf8`."""
-        sql = (
-            "SELECT service_key, key, value_utf8 FROM state WHERE service_name = "  # noqa: S608
-            f"{text(service)} AND service_key LIKE {text(self.space + '.%')} "
-            f"AND key LIKE {text(state)}"
-        )
-        sql += f" AND {where}" if where else ""
+        sql = f"SELECT service_key, key, value_utf8 {self._states(service, state, where)}"
         sql += f" ORDER BY {order}" if order else ""
         rows = await self.admin.query(f"{sql} LIMIT {int(limit)}")
         start = len(self.space) + 1
@@ -65,10 +70,20 @@ class Link:
             (row["service_key"][start:], row["key"], row["value_utf8"].encode()) for row in rows
         ]
 
+    async def count(self, service: str, state: str, *, where: str = "") -> int:
+        """How many states there are of which `states` would tell."""
+        sql = f"SELECT count(*) AS found {self._states(service, state, where)}"
+        return int((await self.admin.query(sql))[0]["found"])
+
+    def _states(self, service: str, state: str, where: str) -> str:
+        mine = f"service_key LIKE {text(self.space + '.%')}"
+        named = f"service_name = {text(service)} AND key LIKE {text(state)}"
+        return f"FROM state WHERE {mine} AND {named}" + (f" AND {where}" if where else "")
+
 
 def text(value: str) -> str:
-    """A literal of SQL. Restate's query API takes no parameters, so nothing else is let in than
-    what can neither end a literal nor mean anything in one."""
-    if not _WORD.fullmatch(value.replace("%", "")):
-        raise ValueError("a literal of SQL may hold letters, digits and _.:~- only")
-    return f"'{value}'"
+    """A literal of SQL. Restate's query API takes no parameters, so that nothing that could end a
+    literal, or mean anything in one, is ever written as it is."""
+    if _WORD.fullmatch(value):
+        return f"'{value}'"
+    return f"CAST(decode('{value.encode('utf-8', 'replace').hex()}', 'hex') AS VARCHAR)"

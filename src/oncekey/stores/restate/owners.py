@@ -13,12 +13,12 @@ from oncekey.stores.restate.values import pack, unpack
 SERVICE = "oncekey.Owners"
 ALL = "all"
 _STATE = "owners"
-# What a process that is gone may still hold is looked at for so many leases.
-_REMEMBERED = 1000
+# An owner that was silent for so many leases is forgotten, which is to be gone as well.
+_REMEMBERED = 100
 
 
 class Owners(msgspec.Struct):
-    """Times are milliseconds, as the process that serves this object has them."""
+    """Times are milliseconds, as the processes that serve this object have them."""
 
     latest: int = 0
     """When anybody last gave a sign of life."""
@@ -26,22 +26,21 @@ class Owners(msgspec.Struct):
     retention: dict[str, float] = {}
     swept_at: int = 0
 
-    def hear(self, owner: int, lease: int, now: int) -> None:
-        """A sign of life. When nobody could give one for long, nobody was silent."""
+    def hear(self, owner: int, lease: int, heartbeat: int, now: int) -> None:
+        """A sign of life. When nobody could give one for long, nobody was silent meanwhile."""
         now = max(now, self.latest)
         gap = now - self.latest
-        if gap > lease // 2:
+        if gap > min(lease, max(lease // 2, heartbeat * 3 // 2)):
             self.beats = {each: at + gap for each, at in self.beats.items()}
         self.latest = now
         self.beats[str(owner)] = now
-        if len(self.beats) > _REMEMBERED:
-            kept = sorted(self.beats.items(), key=lambda each: each[1])[-_REMEMBERED:]
-            self.beats = dict(kept)
+        oldest = now - _REMEMBERED * lease
+        self.beats = {each: at for each, at in self.beats.items() if at >= oldest}
 
-    def silences(self, now: int) -> dict[str, int]:
-        """For how long each has given no sign of life."""
-        now = max(now, self.latest)
-        return {owner: now - at for owner, at in self.beats.items()}
+    def silences(self) -> dict[str, int]:
+        """For how long each had given no sign of life when somebody last did. That more time has
+        passed since then says nothing: it may be that nobody can be heard."""
+        return {owner: self.latest - at for owner, at in self.beats.items()}
 
 
 _decode = msgspec.json.Decoder(Owners).decode
@@ -61,10 +60,10 @@ def _now() -> int:
 
 
 async def beat(ctx: Any, body: bytes) -> bytes:
-    """`[owner, lease]`; answers the retention classes."""
-    owner, lease = unpack(body)
+    """`[owner, lease, heartbeat]`; answers the retention classes."""
+    owner, lease, heartbeat = unpack(body)
     owners = await _load(ctx)
-    owners.hear(owner, lease, _now())
+    owners.hear(owner, lease, heartbeat, _now())
     _keep(ctx, owners)
     return pack(owners.retention)
 
@@ -78,7 +77,7 @@ async def retire(ctx: Any, body: bytes) -> bytes:
 
 
 async def silences(ctx: Any, _: bytes) -> bytes:
-    return pack((await _load(ctx)).silences(_now()))
+    return pack((await _load(ctx)).silences())
 
 
 async def retention(ctx: Any, _: bytes) -> bytes:

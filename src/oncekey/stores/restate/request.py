@@ -16,10 +16,18 @@ from oncekey.core.ports import (
     Take,
 )
 from oncekey.stores.restate.objects import BYTES, add
-from oncekey.stores.restate.values import numbered, pack, unnumbered, unpack
+from oncekey.stores.restate.record import (
+    BODY,
+    RECORD,
+    body_of,
+    has_body,
+    unwritten,
+    with_body,
+    written,
+)
+from oncekey.stores.restate.values import pack, unpack
 
 SERVICE = "oncekey.Request"
-RECORD = "record"
 NOBODY = 0
 
 
@@ -30,17 +38,20 @@ class Change(NamedTuple):
     answer: Any
 
 
-def change_of(record: Record | None, request: Any, owner: int) -> Change:
-    """What a request does to the record of its key. A record that is answered is as it was."""
+def change_of(record: Record | None, request: Any, owner: int, gone: int = NOBODY) -> Change:
+    """What a request does to the record of its key. A record that is answered is as it was.
+
+    `gone` is an owner of which whoever asks knows that it lives no more.
+    """
     match request:
         case Insert():
             return _insert(record, request, owner)
         case Replace(old_id, old_fence, insert):
             old = record is not None and (record.id, record.fence) == (old_id, old_fence)
-            expired = old and record is not None and _is_expired(record, insert.created_at)
+            expired = old and record is not None and _is_over(record, insert.created_at, gone)
             return _insert(None if expired else record, insert, owner)
         case Take(number, _, fence):
-            return _take(record, number, fence, owner)
+            return _take(record, number, fence, owner, gone)
         case Settle():
             return _settle(record, request)
         case Release(number, fence):
@@ -61,12 +72,11 @@ def _insert(record: Record | None, insert: Insert, owner: int) -> Change:
     return Change(record, Held(record.fence) if ours else record)
 
 
-def _take(record: Record | None, number: int, fence: int, owner: int) -> Change:
+def _take(record: Record | None, number: int, fence: int, owner: int, gone: int) -> Change:
     if record is None:
         return Change(None, Gone())
-    if not _is_unsettled(record, number, fence):
-        ours = record.id == number and (record.owner, record.fence) == (owner, fence + 1)
-        return Change(record, Held(fence + 1) if ours and record.outcome is None else record)
+    if not _is_unsettled(record, number, fence) or record.owner not in {NOBODY, gone}:
+        return Change(record, record)
     return Change(record._replace(owner=owner, fence=fence + 1), Held(fence + 1))
 
 
@@ -101,9 +111,9 @@ def _is_unsettled(record: Record | None, number: int, fence: int) -> bool:
     return found and record is not None and record.outcome is None
 
 
-def _is_expired(record: Record, now: int) -> bool:
-    # Whoever asks has seen that nobody holds it any more, under this very fence.
-    return record.expires_at <= now
+def _is_over(record: Record, now: int, gone: int) -> bool:
+    held = record.outcome is None and record.owner not in {NOBODY, gone}
+    return not held and record.expires_at <= now
 
 
 # -- the handlers ------------------------------------------------------------------------------
@@ -111,22 +121,32 @@ def _is_expired(record: Record, now: int) -> bool:
 
 async def load(ctx: Any) -> Record | None:
     kept = await ctx.get(RECORD, serde=BYTES)
-    return None if kept is None else unnumbered(kept)
+    if kept is None:
+        return None
+    record = unwritten(kept)
+    return with_body(record, await ctx.get(BODY, serde=BYTES)) if has_body(kept) else record
 
 
 def keep(ctx: Any, before: Record | None, after: Record | None) -> None:
+    """Write what has changed."""
+    if after is before:
+        return
+    old, new = body_of(before), body_of(after)
     if after is None:
-        if before is not None:
-            ctx.clear(RECORD)
-    elif after is not before:
-        ctx.set(RECORD, numbered(after.id, after), serde=BYTES)
+        ctx.clear(RECORD)
+    else:
+        ctx.set(RECORD, written(after), serde=BYTES)
+    if new is not None and new is not old:
+        ctx.set(BODY, new, serde=BYTES)
+    elif new is None and old is not None:
+        ctx.clear(BODY)
 
 
 async def ask(ctx: Any, body: bytes) -> bytes:
-    """`[request, owner]`: what the ledger asks about one key."""
-    request, owner = unpack(body)
+    """`[request, owner, gone]`: what the ledger asks about one key."""
+    request, owner, gone = unpack(body)
     record = await load(ctx)
-    change = change_of(record, request, owner)
+    change = change_of(record, request, owner, gone)
     keep(ctx, record, change.record)
     return pack(change.answer)
 
@@ -138,18 +158,19 @@ async def peek(ctx: Any, _: bytes) -> bytes:
 async def purge(ctx: Any, _: bytes) -> bytes:
     """Whether there was something to forget."""
     record = await load(ctx)
-    ctx.clear_all()
+    keep(ctx, record, None)
     return pack(record is not None)
 
 
 async def sweep(ctx: Any, body: bytes) -> bytes:
-    """`[number, fence, now]`: forget that record, if it is still the one and past its time."""
-    number, fence, now = unpack(body)
+    """`[number, fence, now, gone]`: forget that record, if it is still the one and past its
+    time."""
+    number, fence, now, gone = unpack(body)
     record = await load(ctx)
     is_it = record is not None and (record.id, record.fence) == (number, fence)
-    if not is_it or record is None or not _is_expired(record, now):
+    if not is_it or record is None or not _is_over(record, now, gone):
         return pack(False)
-    ctx.clear(RECORD)
+    keep(ctx, record, None)
     return pack(True)
 
 

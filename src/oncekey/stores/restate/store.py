@@ -7,14 +7,16 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from typing import Any
 
 from oncekey.core.clock import Clock
-from oncekey.core.errors import ConfigurationError, LedgerClosed, OnceKeyError, StoreError
+from oncekey.core.errors import ConfigurationError, LedgerClosed, OnceKeyError
 from oncekey.core.fork import around_forks
 from oncekey.core.ports import Answer, Beat, Faults, Found, Query, Request, Waiter
-from oncekey.core.waiting import deliver
 from oncekey.stores.restate.cluster import Cluster
+from oncekey.stores.restate.options import RestateOptions
 from oncekey.stores.restate.place import RestatePlace
 from oncekey.stores.restate.thread import LoopThread
 
@@ -22,8 +24,6 @@ log = logging.getLogger("oncekey")
 
 
 class RestateStore:
-    """`hosts=False`: only ask; other processes serve what is asked."""
-
     def __init__(
         self,
         place: RestatePlace,
@@ -32,14 +32,16 @@ class RestateStore:
         lease: float = 15.0,
         heartbeat: float = 5.0,
         migrate: bool = True,
-        hosts: bool = True,
+        options: RestateOptions | None = None,
     ) -> None:
         self.place = place
-        self._lease = int(lease * 1000)
+        self.options = options or RestateOptions()
+        self._lease = lease
         self._heartbeat = heartbeat
-        self._hosts = hosts
         self._closed = False
         self._starting = threading.Lock()
+        # Nothing is handed to the loop after it was told to close.
+        self._door = threading.RLock()
         self._thread: LoopThread | None = None
         self._cluster: Cluster | None = None
 
@@ -55,8 +57,7 @@ class RestateStore:
         self._start()
 
     def submit(self, request: Any, waiter: Waiter) -> None:
-        thread, cluster = self._life()
-        thread.loop.call_soon_threadsafe(thread.begin_with, self._answer, cluster, request, waiter)
+        self._hand_over(lambda cluster: cluster.submit(request, waiter))
 
     def ask_within(self, transaction: Any, request: Request) -> Answer:
         raise ConfigurationError(
@@ -90,16 +91,16 @@ class RestateStore:
         self._run(lambda cluster: cluster.owners("set_retention", [name, seconds]))
 
     def ring(self) -> None:
-        thread, cluster = self._life()
-        thread.loop.call_soon_threadsafe(cluster.bell.ring)
+        with suppress(OnceKeyError):
+            self._hand_over(lambda cluster: cluster.bell.ring())
 
     def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
-        thread, cluster = self._life()
-        thread.loop.call_soon_threadsafe(cluster.bell.add, heard)
+        listening = object()
+        self._hand_over(lambda cluster: cluster.bell.add(listening, heard))
 
         def stop() -> None:
-            if not thread.loop.is_closed():
-                thread.loop.call_soon_threadsafe(cluster.bell.remove, heard)
+            with suppress(OnceKeyError):
+                self._hand_over(lambda cluster: cluster.bell.remove(listening))
 
         return stop
 
@@ -107,14 +108,20 @@ class RestateStore:
         with self._starting:
             thread, cluster = self._thread, self._cluster
             if self._closed or thread is None or cluster is None:
+                self._closed = True
                 return
-            self._closed = True
+            with self._door:
+                self._closed = True
         try:
             thread.run(cluster.close())
         except OnceKeyError as error:
             # A cluster that is away sees us silent; that is as good, only later.
             log.info("Restate was not told that this process leaves: %s", error)
         thread.stop()
+
+    @property
+    def owner(self) -> int:
+        return self._life()[1].link.owner
 
     @property
     def cluster(self) -> Cluster:
@@ -127,28 +134,30 @@ class RestateStore:
 
     async def arun(self, work: Callable[[Cluster], Any]) -> Any:
         """As `run`, from another event loop."""
-        thread, cluster = self._life()
-        return await asyncio.wrap_future(
-            asyncio.run_coroutine_threadsafe(work(cluster), thread.loop)
-        )
+        return await asyncio.wrap_future(self._begin(work))
 
     # -- one life ---------------------------------------------------------------------------
 
-    async def _answer(self, cluster: Cluster, request: Any, waiter: Waiter) -> None:
-        try:
-            answer = await cluster.answer(request)
-        except asyncio.CancelledError:
-            answer = LedgerClosed()
-        except OnceKeyError as error:
-            answer = error
-        except Exception as error:
-            log.exception("what was asked of Restate could not be understood")
-            answer = StoreError(f"{type(error).__name__}: {error}")
-        deliver([(waiter, answer)])
+    def _hand_over(self, work: Callable[[Cluster], None]) -> None:
+        thread, cluster = self._life()
+        with self._door:
+            if self._closed:
+                raise LedgerClosed
+            thread.loop.call_soon_threadsafe(work, cluster)
 
     def _run(self, work: Callable[[Cluster], Any]) -> Any:
+        future = self._begin(work)
+        try:
+            return future.result()
+        except CancelledError:
+            raise LedgerClosed from None
+
+    def _begin(self, work: Callable[[Cluster], Any]) -> Future[Any]:
         thread, cluster = self._life()
-        return thread.run(work(cluster))
+        with self._door:
+            if self._closed:
+                raise LedgerClosed
+            return asyncio.run_coroutine_threadsafe(work(cluster), thread.loop)
 
     def _life(self) -> tuple[LoopThread, Cluster]:
         thread, cluster = self._thread, self._cluster
@@ -171,18 +180,27 @@ class RestateStore:
             return self._thread, self._cluster
 
     async def _arrive(self, thread: LoopThread) -> Cluster:
-        cluster = Cluster(self.place, self._lease, self._heartbeat, self._fault)
-        await cluster.open(self._beat, thread, hosts=self._hosts)
+        cluster = Cluster(
+            self.place,
+            thread,
+            lease=self._lease,
+            heartbeat=self._heartbeat,
+            fault=self._fault,
+            options=self.options,
+        )
+        await cluster.open(self._beat)
         return cluster
 
     def pause(self) -> None:
         """Before a fork: no life is about to begin or to end."""
         self._starting.acquire()
+        self._door.acquire()
 
     def resume(self) -> None:
+        self._door.release()
         self._starting.release()
 
     def forget_parent(self) -> None:
         """A forked child is another owner, on connections of its own."""
-        self._starting = threading.Lock()
+        self._starting, self._door = threading.Lock(), threading.RLock()
         self._thread = self._cluster = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -24,13 +24,10 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     def begin(self, work: Coroutine[Any, Any, Any]) -> None:
-        """On the loop: do it beside everything else."""
+        """On the loop: do it beside everything else, until the loop is stopped."""
         task = self.loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    def begin_with(self, work: Callable[..., Coroutine[Any, Any, Any]], *given: Any) -> None:
-        self.begin(work(*given))
 
     def stop(self) -> None:
         self.loop.call_soon_threadsafe(self.loop.stop)
@@ -41,7 +38,8 @@ class LoopThread:
         try:
             self.loop.run_forever()
         finally:
-            for task in self._tasks:
+            left = asyncio.all_tasks(self.loop)
+            for task in left:
                 task.cancel()
-            self.loop.run_until_complete(asyncio.gather(*self._tasks, return_exceptions=True))
+            self.loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
             self.loop.close()
