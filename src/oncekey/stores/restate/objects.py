@@ -53,11 +53,15 @@ def add(
     name: str,
     function: Handler,
     kind: Literal["exclusive", "shared"] = "exclusive",
+    *,
+    lazy: bool = False,
 ) -> None:
-    """`function(ctx, body)` is the handler of that name."""
+    """`function(ctx, body)` is the handler of that name. `lazy`: the state of the object does not
+    come with the call, and each look at it is one more exchange with Restate."""
     to.handler(
         name,
         kind=kind,
+        enable_lazy_state=lazy or None,
         accept="*/*",
         content_type=JSON,
         input_serde=BYTES,

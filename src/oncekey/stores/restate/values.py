@@ -35,11 +35,13 @@ class _Tagged(msgspec.Struct, array_like=True):
 
 
 def pack(value: Any) -> bytes:
-    """`["Insert",[…]]`; a list is `["[]",[…]]` of such, and what JSON has anyway is `["",…]`."""
+    """`["Insert",[…]]`; a list is `["[]",[…]]` of such, bytes are `["b","…"]` as base64, and what
+    JSON has anyway is `["",…]`."""
     if isinstance(value, list):
         return b'["[]",[%b]]' % b",".join(map(pack, value))
     kind = type(value)
-    name = kind.__qualname__ if isinstance(value, tuple) and kind is not tuple else ""
+    name = "b" if kind is bytes else ""
+    name = kind.__qualname__ if isinstance(value, tuple) and kind is not tuple else name
     return b'["%b",%b]' % (name.encode(), encode(value))
 
 
@@ -50,6 +52,8 @@ def unpack(data: bytes) -> Any:
         return [unpack(bytes(each)) for each in _list(value)]
     if not kind:
         return msgspec.json.decode(value)
+    if kind == "b":
+        return _bytes(value)
     return _decoder_of(kind)(value)
 
 
@@ -69,6 +73,7 @@ def _tagged(data: bytes) -> tuple[str, msgspec.Raw]:
 
 _TAGGED = msgspec.json.Decoder(_Tagged).decode
 _list = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_bytes = msgspec.json.Decoder(bytes).decode
 
 
 @lru_cache(maxsize=256)
