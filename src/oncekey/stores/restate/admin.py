@@ -1,4 +1,4 @@
-"""Restate's admin API: deployments, SQL over what is kept, and invocations."""
+"""Restate's admin API: SQL over what is kept, deployments, services and invocations."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 
-from oncekey.core.errors import StoreError, StoreUnavailable, UpstreamError
+from oncekey.core.errors import StoreUnavailable, UpstreamError
 from oncekey.stores.restate.nodes import Nodes, Reply
 
 _LINES = ((b"content-type", b"application/json"), (b"accept", b"application/json"))
-_NOT_FOUND = 404
-_REFUSED, _BROKEN = 400, 500
+_BROKEN = 500
+# An answer all the same: about an endpoint that cannot be called.
+_TOLD = b'"restate_code":"META'
 _PAUSE = 0.1
 
 
@@ -32,8 +33,7 @@ class Admin:
     async def ask(
         self, method: str, path: str, body: bytes = b"", *, patience: float = 10.0
     ) -> Reply:
-        """The reply, also when it is a 404 or another refusal. Raises `StoreUnavailable`, and
-        `StoreError` for a request that Restate does not understand."""
+        """The reply, also when it is a 404 or another refusal. Raises `StoreUnavailable`."""
         trouble = ""
         try:
             async with asyncio.timeout(patience):
@@ -45,7 +45,7 @@ class Admin:
                     except UpstreamError as error:
                         trouble = str(error)
                     else:
-                        if reply.status < _BROKEN:
+                        if reply.status < _BROKEN or _TOLD in reply.body:
                             return reply
                         trouble = f"status {reply.status}: {reply.body[:300]!r}"
                     await asyncio.sleep(_PAUSE)
@@ -53,25 +53,3 @@ class Admin:
             raise StoreUnavailable(
                 f"Restate's admin API did not answer within {patience:g} s: {trouble}"
             ) from None
-
-    async def register(self, uri: str) -> None:
-        """Let Restate find out which services are at `uri`."""
-        body = msgspec.json.encode({"uri": uri, "use_http_11": True, "force": True})
-        reply = await self.ask("POST", "/deployments", body)
-        if reply.status >= _REFUSED:
-            raise StoreError(
-                f"Restate cannot use the endpoint {uri}: {reply.body[:300]!r}; is it reachable "
-                "from there?"
-            )
-
-    async def serves(self, service: str) -> str | None:
-        """The address of the deployment that has the service now; None when there is none."""
-        reply = await self.ask("GET", f"/services/{service}")
-        if reply.status == _NOT_FOUND:
-            return None
-        deployment = msgspec.json.decode(reply.body)["deployment_id"]
-        reply = await self.ask("GET", f"/deployments/{deployment}")
-        if reply.status == _NOT_FOUND:
-            return None
-        uri: str = msgspec.json.decode(reply.body).get("uri", "")
-        return uri.rstrip("/")

@@ -31,7 +31,7 @@ log = logging.getLogger("oncekey")
 # How long a caller waits for a cluster that is away before it is told.
 PATIENCE = 10.0
 # Who asks and does not serve learns sooner that nobody does.
-_REACH_TIMEOUT = 3.0
+_REACH_TIMEOUT = 5.0
 _LEAVE_TIMEOUT = 3.0
 _PAUSE = 0.5
 _ENDINGS = (Settle, Release, Abandon, Withdraw)

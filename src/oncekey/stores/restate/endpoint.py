@@ -1,10 +1,9 @@
-"""Where Restate calls this process: an HTTP server for its objects and its workflows."""
+"""Where Restate calls this process: an HTTP server for the shared objects, and for its own work."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import socket
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,63 +11,101 @@ from urllib.parse import urlsplit
 import uvicorn
 from restate.endpoint import Endpoint as Served
 
-from oncekey.core.errors import ConfigurationError, StoreError, UpstreamError
-from oncekey.stores.restate.admin import Admin
-from oncekey.stores.restate.nodes import Nodes
+from oncekey.core.errors import ConfigurationError
+from oncekey.stores.restate.deployments import Deployment, Deployments
+from oncekey.stores.restate.listening import listening_at
 from oncekey.stores.restate.place import RestatePlace
-
-log = logging.getLogger("oncekey")
 
 # Restate keeps its connections; one that is closed under a call is a call made again.
 _KEEP_ALIVE = 24 * 3600
-_BACKLOG = 1024
-_HEALTH_TIMEOUT = 2.0
-_OK = 200
 _STOP_TIMEOUT = 5.0
+# Restate itself tries for two seconds; an address that takes longer is nobody's.
+_REACH_TIMEOUT = 5.0
+_INVOKE = "invoke"
+
+AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+class Post:
+    """Services at one path of the endpoint: to Restate, a deployment of its own."""
+
+    def __init__(self, name: str, identity: str) -> None:
+        self.name = name
+        self._served = Served()  # type: ignore[no-untyped-call]
+        if identity:
+            self._served.identity_keys.append(identity)
+        self.app: AsgiApp = self._served.app()  # type: ignore[no-untyped-call]
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self._served.services)
+
+    def add(self, *services: Any) -> None:
+        self.remove(*(each.name for each in services))
+        self._served.bind(*services)
+
+    def remove(self, *names: str) -> None:
+        for name in names:
+            self._served.services.pop(name, None)
 
 
 class Endpoint:
     """`objects` are those every ledger on the cluster shares; one process serves them for all, or
-    several at one address. What else there is to serve is this process's own."""
+    several at one address (`shares`). What else there is to serve is this process's own."""
 
-    def __init__(self, place: RestatePlace, admin: Admin, objects: list[Any]) -> None:
+    def __init__(
+        self,
+        place: RestatePlace,
+        deployments: Deployments,
+        objects: list[Any],
+        *,
+        shares: bool = False,
+    ) -> None:
         self._place = place
-        self._admin = admin
+        self._deployments = deployments
         self._objects = objects
-        self._endpoint = Served()  # type: ignore[no-untyped-call]
-        if place.identity:
-            self._endpoint.identity_keys.append(place.identity)
+        self._shares = shares
+        self._shared = Post("objects", place.identity)
+        self._own = Post("work", place.identity)
         self._server: uvicorn.Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self.uri = place.endpoint
-        self.hosts = False
+
+    @property
+    def hosts(self) -> bool:
         """Whether the shared objects are served here."""
+        return bool(self._shared.names)
 
     async def open(self) -> None:
         """Serve the shared objects, unless somebody else does."""
-        there = await self._admin.serves(self._objects[0].name)
-        if there is not None and there != self.uri and await _is_alive(there):
-            return
-        await self.host()
+        there = await self._host()
+        if there is None or self._is_here(there) or not await self._is_reached(there):
+            await self.host()
 
     async def host(self) -> None:
-        """Serve the shared objects from now on."""
-        self.hosts = True
-        await self.serve(*self._objects)
+        """Serve the shared objects from now on, in place of whoever did."""
+        self._listen()
+        self._shared.add(*self._objects)
+        await self._register(self._shared, await self._host())
 
     async def serve(self, *services: Any) -> None:
         """Serve these as well, and let Restate know."""
-        for each in services:
-            self._endpoint.services.pop(each.name, None)
-        self._endpoint.bind(*services)
-        if self._serving is None:
-            await self._listen()
-        await self._admin.register(self.uri)
+        self._listen()
+        self._own.add(*services)
+        await self._register(self._own, None)
 
     async def withdraw(self, *names: str) -> None:
         """Serve these no longer; what is called meanwhile is called again later."""
-        for name in names:
-            self._endpoint.services.pop(name, None)
+        self._own.remove(*names)
+
+    async def keep_up(self) -> None:
+        """What was forgotten by the cluster, or was served by a process that is gone, is served
+        again. Raises when that cannot be."""
+        if not self.hosts:
+            await self.open()
+        for post in (self._shared, self._own):
+            if post.names:
+                await self._keep(post)
 
     async def close(self) -> None:
         if self._server is None or self._serving is None:
@@ -79,54 +116,73 @@ class Endpoint:
                 await asyncio.shield(self._serving)
         self._server.force_exit = True
 
-    async def _listen(self) -> None:
-        listening = self._socket()
-        port = listening.getsockname()[1]
+    # -- what Restate knows of it ----------------------------------------------------------
+
+    async def _keep(self, post: Post) -> None:
+        there = await self._deployments.serving(min(post.names))
+        if there is None:
+            await self._register(post, None)
+        elif there.uri != self._uri_of(post) and not await self._is_reached(there):
+            await self._register(post, there)
+
+    async def _register(self, post: Post, there: Deployment | None) -> None:
+        """`there`: who had these services so far, and is gone. What it has begun goes on here."""
+        uri = self._uri_of(post)
+        if there is not None and there.uri != uri and there.names <= post.names:
+            await self._deployments.move(there, uri)
+        else:
+            await self._deployments.register(uri)
+
+    async def _host(self) -> Deployment | None:
+        return await self._deployments.serving(self._objects[0].name)
+
+    def _is_here(self, there: Deployment) -> bool:
+        """Whether it is the address of this process, where nobody else listens."""
+        if there.uri != self._uri_of(self._shared):
+            return False
+        try:
+            self._listen()
+        except ConfigurationError:
+            return False
+        return True
+
+    async def _is_reached(self, there: Deployment) -> bool:
+        return await self._deployments.is_reached(there.uri, patience=_REACH_TIMEOUT)
+
+    def _uri_of(self, post: Post) -> str:
+        return f"{self.uri}/{post.name}"
+
+    # -- the server ------------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        if self._serving is not None:
+            return
+        listening = listening_at(self._place, shares=self._shares)
         parts = urlsplit(self._place.endpoint)
         if parts.port == 0:
-            self.uri = f"http://{parts.hostname}:{port}"
+            named = parts._replace(netloc=f"{parts.netloc[:-1]}{listening.getsockname()[1]}")
+            self.uri = named.geturl()
         config = uvicorn.Config(
-            self._endpoint.app(),  # type: ignore[no-untyped-call]
+            self._answer,
+            interface="asgi3",
             http="httptools",
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
+            proxy_headers=False,
             timeout_keep_alive=_KEEP_ALIVE,
             timeout_graceful_shutdown=1,
         )
         self._server = uvicorn.Server(config)
         self._serving = asyncio.get_running_loop().create_task(self._server.serve([listening]))
 
-    def _socket(self) -> socket.socket:
-        """One address for all processes of an application: the kernel hands connections round."""
-        parts = urlsplit(self._place.endpoint)
-        host = self._place.bind or parts.hostname or "127.0.0.1"
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        # Named, so that the loop knows it for TCP and sends small pieces at once.
-        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        try:
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if parts.port and hasattr(socket, "SO_REUSEPORT"):
-                made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            made.bind((host, parts.port or 0))
-            made.listen(_BACKLOG)
-        except OSError as error:
-            made.close()
-            raise ConfigurationError(
-                f"cannot listen on {host}:{parts.port} for Restate ({error}); name another "
-                "address with endpoint= in the store url"
-            ) from error
-        made.setblocking(False)
-        return made
-
-
-async def _is_alive(uri: str) -> bool:
-    nodes = Nodes([uri])
-    try:
-        reply = await nodes.ask(b"GET", b"/health", (), b"", timeout=_HEALTH_TIMEOUT)
-    except (UpstreamError, StoreError):
-        return False
-    finally:
-        await nodes.close()
-    return reply.status == _OK
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        parts = scope["path"].split("/")
+        within = parts[:-3] if parts[-3:-2] == [_INVOKE] else parts[:-1]
+        for post in (self._shared, self._own):
+            if post.names and within and within[-1] == post.name:
+                await post.app(scope, receive, send)
+                return
+        await send({"type": "http.response.start", "status": 503, "headers": []})
+        await send({"type": "http.response.body", "body": b""})

@@ -18,7 +18,7 @@ _PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 
 
 class NotServed(StoreUnavailable):
-    """No process serves OnceKey's objects on this Restate cluster."""
+    """No process serves OnceKey's objects on this Restate cluster; start `oncekey serve`."""
 
 
 class Ingress:

@@ -21,11 +21,17 @@ class RestatePlace(NamedTuple):
     endpoint: str = _ENDPOINT
     """Where Restate reaches this process. Port 0: any that is free."""
     bind: str = ""
-    """The address to listen on, when it is not the one of `endpoint`."""
+    """The `host` or `host:port` to listen on, when it is not the one of `endpoint`."""
     space: str = "default"
     """Keeps several ledgers on one cluster apart."""
     identity: str = ""
     """The public key of the cluster: calls that it did not sign are refused."""
+
+    @property
+    def listens_on(self) -> tuple[str, int]:
+        bound, called = urlsplit(f"//{self.bind}"), urlsplit(self.endpoint)
+        port = called.port if bound.port is None else bound.port
+        return bound.hostname or called.hostname or "127.0.0.1", port or 0
 
 
 def place_of(url: str) -> RestatePlace:

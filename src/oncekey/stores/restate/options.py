@@ -1,0 +1,20 @@
+"""How a process takes part in a cluster."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from oncekey.core.retention import DEFAULT_CLASSES
+
+
+class RestateOptions(NamedTuple):
+    hosts: bool = True
+    """Serve what is asked for when nobody else does. False: only ask."""
+    shares: bool = False
+    """Several processes of one application listen at the same endpoint."""
+    max_attempts: int | None = None
+    """How often Restate calls for a piece of work that never answers. None: for ever."""
+    on_max_attempts: Literal["pause", "kill"] = "pause"
+    """What becomes of it then."""
+    retention: float = float(max(DEFAULT_CLASSES.values()))
+    """The longest class of the configuration, in seconds."""
