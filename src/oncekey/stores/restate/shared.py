@@ -6,18 +6,31 @@ from typing import Any
 
 from oncekey.stores.restate import request
 from oncekey.stores.restate.claims import Claims
+from oncekey.stores.restate.event import event_object, lookback_object
+from oncekey.stores.restate.events import RestateEvents, events_service
 from oncekey.stores.restate.life import Life
 from oncekey.stores.restate.link import Link
+from oncekey.stores.restate.listing import Listing
 from oncekey.stores.restate.objects import new_object
 from oncekey.stores.restate.owners import owners_object
+from oncekey.stores.restate.publishing import add_publishing
+from oncekey.stores.restate.topic import topic_object
 
 
 def shared_objects() -> list[Any]:
     """The first is the one by which others see that somebody serves them."""
     requests = new_object(request.SERVICE)
     request.add_handlers(requests)
-    return [requests, owners_object()]
+    add_publishing(requests)
+    return [
+        requests,
+        owners_object(),
+        topic_object(),
+        event_object(),
+        lookback_object(),
+        events_service(),
+    ]
 
 
 def rooms_of(link: Link, claims: Claims, life: Life) -> list[Any]:  # noqa: ARG001 - for rooms to come
-    return [claims]
+    return [claims, RestateEvents(link), Listing(link)]
