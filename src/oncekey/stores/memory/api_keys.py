@@ -9,8 +9,8 @@ from oncekey.core.api_keys import ApiKey, FindApiKey, KeepApiKey, ListApiKeys, R
 
 
 class MemoryApiKeys:
-    def __init__(self) -> None:
-        self._by_id: dict[str, ApiKey] = {}
+    def __init__(self, by_id: dict[str, ApiKey] | None = None) -> None:
+        self._by_id = {} if by_id is None else by_id
         self._ids: dict[bytes, str] = {}
 
     def answers(self) -> dict[type, Callable[[Any], Any]]:

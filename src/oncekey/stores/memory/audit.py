@@ -9,8 +9,8 @@ from oncekey.core.audit import AuditEntry, KeepAudit, ListAudit
 
 
 class MemoryAudit:
-    def __init__(self) -> None:
-        self._kept: dict[int, AuditEntry] = {}
+    def __init__(self, kept: dict[int, AuditEntry] | None = None) -> None:
+        self._kept = {} if kept is None else kept
 
     def answers(self) -> dict[type, Callable[[Any], Any]]:
         return {KeepAudit: self._keep, ListAudit: self._list}

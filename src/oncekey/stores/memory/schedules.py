@@ -20,8 +20,8 @@ from oncekey.core.schedules import (
 
 
 class MemorySchedules:
-    def __init__(self) -> None:
-        self._kept: dict[str, StoredSchedule] = {}
+    def __init__(self, kept: dict[str, StoredSchedule] | None = None) -> None:
+        self._kept = {} if kept is None else kept
 
     def answers(self) -> dict[type, Callable[[Any], Any]]:
         return {

@@ -16,8 +16,8 @@ from oncekey.core.webhooks import (
 
 
 class MemoryWebhooks:
-    def __init__(self) -> None:
-        self._kept: dict[str, StoredWebhook] = {}
+    def __init__(self, kept: dict[str, StoredWebhook] | None = None) -> None:
+        self._kept = {} if kept is None else kept
 
     def answers(self) -> dict[type, Callable[[Any], Any]]:
         return {

@@ -41,11 +41,11 @@ from oncekey.stores.restate.record import (
     unwritten,
 )
 from oncekey.stores.restate.request import NOBODY, SERVICE
+from oncekey.stores.restate.turns import in_turn
 
 Room = dict[type, Callable[[Any], Awaitable[Any]]]
 # Of how many claims this process knows the key; those of others are looked for.
 _KNOWN = 65_536
-_AT_ONCE = 32
 _PAUSE = 0.5
 
 
@@ -205,17 +205,6 @@ class Claims:
         asked = [record.id, record.fence, now, record.owner]
         done: bool = await self._link.call(SERVICE, id_, "sweep", asked)
         return done
-
-
-async def in_turn(work: list[Awaitable[Any]]) -> list[Any]:
-    """What each comes to; some of them at once."""
-    room = asyncio.Semaphore(_AT_ONCE)
-
-    async def one(each: Awaitable[Any]) -> Any:
-        async with room:
-            return await each
-
-    return list(await asyncio.gather(*map(one, work)))
 
 
 def _undoing(request: Insert | Replace | Take, fence: int) -> Release | Abandon:

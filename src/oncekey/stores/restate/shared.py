@@ -14,6 +14,7 @@ from oncekey.stores.restate.listing import Listing
 from oncekey.stores.restate.objects import new_object
 from oncekey.stores.restate.owners import owners_object
 from oncekey.stores.restate.publishing import add_publishing
+from oncekey.stores.restate.rooms.all import row_objects, row_rooms
 from oncekey.stores.restate.topic import topic_object
 
 
@@ -25,6 +26,7 @@ def shared_objects() -> list[Any]:
     return [
         requests,
         owners_object(),
+        *row_objects(),
         topic_object(),
         event_object(),
         lookback_object(),
@@ -33,4 +35,4 @@ def shared_objects() -> list[Any]:
 
 
 def rooms_of(link: Link, claims: Claims, life: Life) -> list[Any]:  # noqa: ARG001 - for rooms to come
-    return [claims, RestateEvents(link), Listing(link)]
+    return [claims, *row_rooms(link), RestateEvents(link), Listing(link)]

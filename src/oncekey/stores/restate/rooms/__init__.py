@@ -1,0 +1,1 @@
+"""Rooms: what a process asks, put to the objects that keep it."""
