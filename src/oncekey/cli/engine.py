@@ -15,9 +15,9 @@ T = TypeVar("T")
 def engaged(ledger: Ledger, work: Callable[[Engine], Coroutine[Any, Any, T]]) -> T:
     """What `work` answers, given an engine that is open meanwhile. Whatever it makes ready is run
     by the processes that serve its code."""
-    from oncekey.durable.embedded.engine import EmbeddedEngine
+    from oncekey.durable.choice import engine_for
 
-    return asyncio.run(_engaged(EmbeddedEngine(ledger), work))
+    return asyncio.run(_engaged(engine_for(ledger), work))
 
 
 async def _engaged(engine: Engine, work: Callable[[Engine], Coroutine[Any, Any, T]]) -> T:

@@ -18,7 +18,7 @@ from oncekey.config.settings import Settings
 from oncekey.core.callers import Callers
 from oncekey.core.ledger import Ledger
 from oncekey.durable.app import App as Workflows
-from oncekey.durable.embedded.engine import EmbeddedEngine
+from oncekey.durable.choice import engine_for
 from oncekey.integrations.lifespan import App, Receive, Scope, Send
 
 
@@ -34,7 +34,7 @@ class DurableWork:
         self._ledger = ledger
         self._workflows = workflows
         self.engine = (
-            EmbeddedEngine(ledger, grace=grace)
+            engine_for(ledger, grace=grace)
             if workflows is None
             else workflows.engine_on(ledger, grace=grace)
         )

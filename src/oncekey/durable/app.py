@@ -10,9 +10,9 @@ from oncekey.core.errors import ConfigurationError
 from oncekey.core.execution import Execution, Promise, PromiseState, Sort, Status
 from oncekey.core.ledger import Ledger
 from oncekey.durable.address import address_of
+from oncekey.durable.choice import engine_for
 from oncekey.durable.context import Duration
 from oncekey.durable.definition import Definition, define
-from oncekey.durable.embedded.engine import EmbeddedEngine
 from oncekey.durable.engine import (
     PARK_TTL,
     ControlAnswer,
@@ -188,7 +188,7 @@ class App:
 
     def engine_on(self, ledger: Ledger, **options: Any) -> Engine:
         """An engine, not yet open, that runs the app's work on the store of `ledger`."""
-        return EmbeddedEngine(ledger, self.definitions, **self._limits, **options)
+        return engine_for(ledger, self.definitions, **self._limits, **options)
 
     @asynccontextmanager
     async def using(self, engine: Engine) -> AsyncIterator[Self]:

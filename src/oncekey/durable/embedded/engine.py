@@ -88,9 +88,8 @@ class EmbeddedEngine(Engine):
     async def open(self) -> None:
         asking = Asking(self._ledger)
         watching = Watching(self._ledger.store)
-        runs = Runs(asking, watching, self._definitions, **self._limits)
+        runs = self._new_runs(asking, watching)
         runs.events = EventMatching(asking, runs)
-        runs.timers = Timers(runs)
         self._asking, self._watching = asking, watching
         self._promises = Promises(asking, watching, runs)
         self._publishing = Publishing(asking, runs.events)
@@ -99,6 +98,11 @@ class EmbeddedEngine(Engine):
         self._runs = runs
         watching.open(runs.hear)
         runs.timers.open()
+
+    def _new_runs(self, asking: Asking, watching: Watching) -> Runs:
+        runs = Runs(asking, watching, self._definitions, **self._limits)
+        runs.timers = Timers(runs)
+        return runs
 
     async def close(self) -> None:
         runs, self._runs = self._runs, None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 from oncekey.core.errors import LedgerClosed, OnceKeyError, StoreError, StoreUnavailable
@@ -23,6 +24,8 @@ from oncekey.stores.restate.link import Link
 from oncekey.stores.restate.options import RestateOptions
 from oncekey.stores.restate.place import RestatePlace
 from oncekey.stores.restate.presence import Presence
+from oncekey.stores.restate.retaining import Retaining
+from oncekey.stores.restate.runners import Runners
 from oncekey.stores.restate.shared import rooms_of, shared_objects
 from oncekey.stores.restate.thread import LoopThread
 
@@ -60,7 +63,9 @@ class Cluster:
         self.bell = RestateBell(self.link)
         self.deployments = Deployments(self.admin)
         self.objects = shared_objects()
+        self.retaining = Retaining(self.admin, self.objects[0], options)
         self.endpoint = Endpoint(place, self.deployments, self.objects, shares=options.shares)
+        self.runners = Runners(self.endpoint)
         self._heartbeat = heartbeat
         self._presence: Presence | None = None
         self._under_way: set[asyncio.Task[None]] = set()
@@ -74,10 +79,36 @@ class Cluster:
             await self.endpoint.open()
         else:
             await self._need_host()
-        beat(await self.life.begin())
+        self._beat = beat
+        await self._hear(await self._born())
         endpoint = self.endpoint if self.options.hosts else None
-        self._presence = Presence(self.life, endpoint, beat, self._heartbeat)
+        self._presence = Presence(self.life, endpoint, self._hear, self._heartbeat)
         self._begin(self._presence.run())
+
+    async def _born(self) -> dict[str, float]:
+        """Nodes learn one after the other what is served."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return await self.life.begin()
+            except NotServed:
+                if not self.options.hosts or time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(_PAUSE)
+
+    async def _hear(self, classes: dict[str, float]) -> None:
+        self._beat(classes)
+        if self.endpoint.hosts:
+            await self.retaining.learn(classes)
+
+    async def set_retention(self, name: str, seconds: float) -> None:
+        await self.owners("set_retention", [name, seconds])
+        await self.retaining.apply(await self.owners("retention", None))
+
+    async def retain(self, classes: Mapping[str, float]) -> None:
+        """The configuration has other classes from now on."""
+        self.retaining.configure(classes)
+        await self.retaining.apply(await self.owners("retention", None))
 
     def submit(self, request: Any, waiter: Waiter) -> None:
         task = asyncio.get_running_loop().create_task(self._tell(request, waiter))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from typing import Any
@@ -24,6 +24,9 @@ log = logging.getLogger("oncekey")
 
 
 class RestateStore:
+    dispatches = True
+    """Executions that are ready are not picked up: Restate calls whoever runs them."""
+
     def __init__(
         self,
         place: RestatePlace,
@@ -88,7 +91,11 @@ class RestateStore:
         return found
 
     def set_retention(self, name: str, seconds: float) -> None:
-        self._run(lambda cluster: cluster.owners("set_retention", [name, seconds]))
+        self._run(lambda cluster: cluster.set_retention(name, seconds))
+
+    def retain(self, classes: Mapping[str, float]) -> None:
+        """The configuration has these classes from now on."""
+        self._run(lambda cluster: cluster.retain(classes))
 
     def ring(self) -> None:
         with suppress(OnceKeyError):

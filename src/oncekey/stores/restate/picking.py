@@ -1,0 +1,30 @@
+"""How a process that Restate has called gets an execution, beside what is asked of any store."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Pick(NamedTuple):
+    """Take an execution that became READY under this dispatch: RUNNING here from now on, with the
+    next fence. One that is RUNNING under it may be taken again by its owner, and by anybody when
+    `gone` is its owner. Answer: Picked; Busy when another process has it; Lost when the dispatch is
+    over."""
+
+    id: int
+    dispatch: int
+    gone: int = 0
+
+
+class Busy(NamedTuple):
+    """It is RUNNING under this very dispatch, in the process of that number."""
+
+    owner: int
+
+
+class Rouse(NamedTuple):
+    """One that is WAITING under this fence has something to do all the same: it is READY, and
+    dispatched. Answer: whether it was WAITING."""
+
+    id: int
+    fence: int

@@ -1,0 +1,85 @@
+"""Services by which Restate has executions run: each call goes to whoever runs them here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any, Protocol
+
+import restate
+from restate.exceptions import RetryableError
+
+from oncekey.stores.restate.endpoint import Endpoint
+from oncekey.stores.restate.objects import BYTES, JSON, retry_policy
+from oncekey.stores.restate.values import pack, unpack
+
+RUN = "run"
+
+
+class Runner(Protocol):
+    """An engine of this process, as its store sees it."""
+
+    def has(self, number: int) -> bool:
+        """Whether the execution is here. Called in any thread."""
+        ...
+
+    async def activate(
+        self, service: str, number: int, dispatch: int, *, again: bool
+    ) -> float | None:
+        """Run the execution that became ready under this dispatch. Answers after how many seconds
+        somebody has to look after it again; None when nobody has to."""
+        ...
+
+
+class Runners:
+    """A call is over before its execution is: as long as that runs, another call comes now and
+    then, here or in another process, and finds out whether it still does. So no execution occupies
+    Restate, however long its steps take."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._runners: dict[str, list[Runner]] = {}
+
+    async def add(self, runner: Runner, names: Iterable[str]) -> None:
+        """From now on Restate calls it for these."""
+        for name in names:
+            self._runners.setdefault(name, []).append(runner)
+        await self._endpoint.serve(*(self._service_of(name) for name in names))
+
+    async def remove(self, runner: Runner) -> None:
+        """Its services stay where they are: Restate would not know what to do with calls of one
+        that is gone. Now it tries them again until somebody runs them."""
+        for runners in self._runners.values():
+            if runner in runners:
+                runners.remove(runner)
+
+    def _service_of(self, name: str) -> restate.Service:
+        made = restate.Service(
+            name,
+            journal_retention=timedelta(0),
+            ingress_private=True,
+            invocation_retry_policy=retry_policy(),
+        )
+
+        async def run(ctx: Any, body: bytes) -> bytes:
+            number, dispatch, *again = unpack(body)
+            runner = self._runner_of(name, number)
+            wait = await runner.activate(name, number, dispatch, again=bool(again))
+            if wait is not None:
+                ctx.generic_send(
+                    name, RUN, pack([number, dispatch, 1]), send_delay=timedelta(seconds=wait)
+                )
+            return pack(None)
+
+        run.__annotations__ = {"body": bytes, "return": bytes}
+        made.handler(RUN, accept="*/*", content_type=JSON, input_serde=BYTES, output_serde=BYTES)(
+            run
+        )
+        return made
+
+    def _runner_of(self, name: str, number: int) -> Runner:
+        """Raises when there is none: then Restate asks again, maybe elsewhere."""
+        runners = self._runners.get(name)
+        if not runners:
+            raise RetryableError(f"no process at this address runs {name} now")
+        return next((each for each in runners if each.has(number)), runners[-1])
