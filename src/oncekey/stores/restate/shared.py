@@ -5,15 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from oncekey.stores.restate import request
+from oncekey.stores.restate.asking.executions import Executions
 from oncekey.stores.restate.claims import Claims
+from oncekey.stores.restate.dispatch import work_service
 from oncekey.stores.restate.event import event_object, lookback_object
 from oncekey.stores.restate.events import RestateEvents, events_service
+from oncekey.stores.restate.execution import execution_object
+from oncekey.stores.restate.keys import add_key_handlers
 from oncekey.stores.restate.life import Life
 from oncekey.stores.restate.link import Link
 from oncekey.stores.restate.listing import Listing
 from oncekey.stores.restate.objects import new_object
 from oncekey.stores.restate.owners import owners_object
 from oncekey.stores.restate.publishing import add_publishing
+from oncekey.stores.restate.ringing import bell_objects
 from oncekey.stores.restate.rooms.all import row_objects, row_rooms
 from oncekey.stores.restate.topic import topic_object
 
@@ -23,10 +28,14 @@ def shared_objects() -> list[Any]:
     requests = new_object(request.SERVICE)
     request.add_handlers(requests)
     add_publishing(requests)
+    add_key_handlers(requests)
     return [
         requests,
         owners_object(),
+        execution_object(),
+        work_service(),
         *row_objects(),
+        *bell_objects(),
         topic_object(),
         event_object(),
         lookback_object(),
@@ -34,5 +43,5 @@ def shared_objects() -> list[Any]:
     ]
 
 
-def rooms_of(link: Link, claims: Claims, life: Life) -> list[Any]:  # noqa: ARG001 - for rooms to come
-    return [claims, *row_rooms(link), RestateEvents(link), Listing(link)]
+def rooms_of(link: Link, claims: Claims, life: Life) -> list[Any]:
+    return [claims, *row_rooms(link), RestateEvents(link), Listing(link), Executions(link, life)]

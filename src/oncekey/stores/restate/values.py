@@ -20,9 +20,11 @@ from oncekey.core import (
     webhooks,
     work,
 )
+from oncekey.stores.restate import asked, picking
 
 _MODULES: tuple[ModuleType, ...] = (
-    answers, api_keys, audit, deliveries, execution, model, ports, schedules, webhooks, work,
+    answers, api_keys, asked, audit, deliveries, execution, model, picking, ports, schedules,
+    webhooks, work,
 )  # fmt: skip
 _DIGITS = 16
 

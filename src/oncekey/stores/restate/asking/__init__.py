@@ -1,0 +1,1 @@
+"""What is asked about durable work, put to the objects that have it."""

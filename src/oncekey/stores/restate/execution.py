@@ -1,0 +1,36 @@
+"""The object `oncekey.Execution`, one for each workflow or task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oncekey.stores.restate.objects import add, new_object
+from oncekey.stores.restate.work import beginning, passing, settling
+
+SERVICE = "oncekey.Execution"
+_WRITES = (
+    beginning.create,
+    beginning.withdraw,
+    beginning.advance,
+    beginning.hand_back,
+    beginning.rouse,
+    beginning.pick,
+    settling.settle,
+    settling.tell,
+    settling.match,
+    settling.trouble,
+    settling.call,
+    passing.tick,
+    passing.ripen,
+    passing.forget,
+)
+_READS = (beginning.load, beginning.find, beginning.journal)
+
+
+def execution_object() -> Any:
+    made = new_object(SERVICE)
+    for write in _WRITES:
+        add(made, write.__name__, write)
+    for read in _READS:
+        add(made, read.__name__, read, kind="shared")
+    return made

@@ -1,0 +1,129 @@
+"""Handlers of `oncekey.Request` for keys that durable work has: no process's death lets them
+lapse. A key of a promise also keeps what came before it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oncekey.core.model import Link, Record
+from oncekey.core.work import ENGINE
+from oncekey.stores.restate.asked import Claimed, Claiming, Parking
+from oncekey.stores.restate.objects import BYTES, add
+from oncekey.stores.restate.request import keep, load, record_of
+from oncekey.stores.restate.values import numbered, pack, unnumbered, unpack
+from oncekey.stores.restate.work.calls import id_of, send
+from oncekey.stores.restate.work.following import EXECUTIONS, REQUESTS, nonce_of
+
+PARKED, UNTIL = "parked", "until"
+
+
+async def claim(ctx: Any, body: bytes) -> bytes:
+    """`Claiming`; answers `Claimed`."""
+    asked: Claiming = unpack(body)
+    insert, now = asked.insert, asked.insert.created_at
+    record = await load(ctx)
+    if record is not None and record.id == insert.id and record.owner == ENGINE:
+        return pack(Claimed(None, await _parked_for(ctx, insert.id, now)))
+    if record is not None and record.id != asked.instead and not _is_past(record, now):
+        return pack(Claimed(record))
+    made = record_of(insert, ENGINE)._replace(link=asked.link)
+    if asked.outcome is not None:
+        made = made._replace(completed_at=now, outcome=asked.outcome)
+    keep(ctx, record, made)
+    _remember(ctx, made)
+    if asked.creation is not None:
+        send(
+            ctx,
+            EXECUTIONS,
+            f"{insert.id:016x}",
+            "create",
+            asked.creation,
+            nonce=nonce_of(asked.creation),
+        )
+    return pack(Claimed(None, await _parked_for(ctx, insert.id, now)))
+
+
+def _remember(ctx: Any, record: Record) -> None:
+    """A key of a promise ends with its time, whatever became of the promise."""
+    if record.link is None or record.link.kind != "promise" or record.outcome is not None:
+        return
+    ctx.set(UNTIL, f"{record.expires_at:016x}".encode(), serde=BYTES)
+    send(ctx, REQUESTS, id_of(ctx), "expire", record.expires_at, at=record.expires_at)
+
+
+def _is_past(record: Record, now: int) -> bool:
+    """Whether the key can be used anew. What still runs under a key has it however long."""
+    runs = record.outcome is None and record.link is not None and record.link.kind != "promise"
+    return record.expires_at <= now and not runs
+
+
+async def settle(ctx: Any, body: bytes) -> bytes:
+    """A `Record`: what has its number is over as it says."""
+    settled: Record = unpack(body)
+    record = await load(ctx)
+    if record is None or record.id != settled.id or record.outcome is not None:
+        return pack(False)
+    over = record._replace(
+        completed_at=settled.completed_at,
+        expires_at=settled.expires_at,
+        outcome=settled.outcome,
+    )
+    keep(ctx, record, over)
+    return pack(True)
+
+
+async def forget(ctx: Any, body: bytes) -> bytes:
+    """`number`: whoever has it gives the key back."""
+    record = await load(ctx)
+    if record is None or record.id != unpack(body):
+        return pack(False)
+    keep(ctx, record, None)
+    ctx.clear(UNTIL)
+    return pack(True)
+
+
+async def link(ctx: Any, body: bytes) -> bytes:
+    """`[number, promise]`: the request was for that promise in the end."""
+    number, promise = unpack(body)
+    record = await load(ctx)
+    if record is None or record.id != number:
+        return pack(False)
+    keep(ctx, record, record._replace(link=Link("promise", promise)))
+    return pack(True)
+
+
+async def expire(ctx: Any, body: bytes) -> bytes:
+    """`now`: forget the key of a promise whose time is over by then."""
+    now = unpack(body)
+    record, until = await load(ctx), await ctx.get(UNTIL, serde=BYTES)
+    if until is None or int(until, 16) > now:
+        return pack(False)
+    ctx.clear(UNTIL)
+    is_promise = record is not None and record.link is not None and record.outcome is None
+    if is_promise and record is not None and record.expires_at <= now:
+        keep(ctx, record, None)
+    return pack(is_promise)
+
+
+# -- what came before its promise --------------------------------------------------------------
+
+
+async def _parked_for(ctx: Any, promise: int, now: int) -> Parking | None:
+    """What is to be delivered to this promise. It is another's once that has been told of it."""
+    kept = await ctx.get(PARKED, serde=BYTES)
+    if kept is None:
+        return None
+    parked: Parking = unnumbered(kept)
+    if parked.taken_by == promise:
+        return parked
+    if parked.taken_by or parked.expires_at <= now:
+        ctx.clear(PARKED)
+        return None
+    taken = parked._replace(taken_by=promise)
+    ctx.set(PARKED, numbered(taken.expires_at, taken), serde=BYTES)
+    return taken
+
+
+def add_key_handlers(to: Any) -> None:
+    for each in (claim, settle, forget, link, expire):
+        add(to, each.__name__, each)

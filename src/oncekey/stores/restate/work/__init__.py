@@ -1,0 +1,1 @@
+"""The handlers of durable work: within its objects, and between them."""

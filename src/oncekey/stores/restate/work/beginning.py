@@ -1,0 +1,159 @@
+"""Handlers of `oncekey.Execution`: how it is made, advances, and goes from hand to hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oncekey.core.answers import Lost, Picked, Started
+from oncekey.core.execution import Execution, Status
+from oncekey.core.ports import Gone
+from oncekey.core.work import HandBack, Withdraw
+from oncekey.stores.memory.executions import MemoryExecutions, is_same_start
+from oncekey.stores.restate.asked import Creation
+from oncekey.stores.restate.picking import Busy
+from oncekey.stores.restate.values import pack, unpack
+from oncekey.stores.restate.work.calls import send
+from oncekey.stores.restate.work.following import REQUESTS, follow
+from oncekey.stores.restate.work.held import ENTRY, PROMISE, Held, held
+
+
+def oracle(of: Held, request: Any) -> Any:
+    return MemoryExecutions(of.kept).answers()[type(request)](request)
+
+
+async def create(ctx: Any, body: bytes) -> bytes:
+    """A `Creation`. Answers Started, the execution when it is that one and has gone on, or Gone."""
+    asked: Creation = unpack(body)
+    at = await held(ctx, asked.owner)
+    if at.before is not None:
+        return pack(_made_before(at, asked))
+    owner = asked.owner if asked.execution.status is Status.RUNNING else 0
+    at.kept.executions[at.number] = asked.execution._replace(owner=owner, wakes=0)
+    at.kept.append(at.number, asked.entries)
+    if asked.digest is not None:
+        at.ties.digest = asked.digest.hex()
+    if asked.caller is not None:
+        at.ties.callers = [(asked.caller, asked.promise)]
+    follow(at)
+    return pack(Started(owner))
+
+
+def _made_before(at: Held, asked: Creation) -> Started | Execution | Gone:
+    made = at.before
+    assert made is not None
+    owner = asked.owner if asked.execution.status is Status.RUNNING else 0
+    digest = "" if asked.digest is None else asked.digest.hex()
+    if digest == at.ties.digest and is_same_start(made, asked.execution, owner):
+        return Started(owner)
+    if digest and digest == at.ties.digest:
+        return made
+    if digest:
+        send(at.ctx, REQUESTS, digest, "forget", at.number)
+    return Gone()
+
+
+async def withdraw(ctx: Any, body: bytes) -> bytes:
+    """`owner`: undo a start that nobody else was told of. Answers whether there was one."""
+    at = await held(ctx, unpack(body))
+    made = at.before
+    if made is None or made.owner not in {0, at.kept.owner}:
+        return pack(False)
+    names = await ctx.state_keys()
+    is_used = any(name.startswith((ENTRY, PROMISE)) for name in names)
+    if is_used or not oracle(at, Withdraw(at.number)):
+        return pack(False)
+    if at.ties.digest:
+        send(ctx, REQUESTS, at.ties.digest, "forget", at.number)
+    ctx.clear_all()
+    return pack(True)
+
+
+# -- running -----------------------------------------------------------------------------------
+
+
+async def advance(ctx: Any, body: bytes) -> bytes:
+    """`[Advance, owner]`."""
+    request, owner = unpack(body)
+    at = await held(ctx, owner)
+    await at.entries_at(entry.seq for entry in request.entries)
+    if request.ending is not None and request.ending.status.is_over:
+        await at.live()
+    answer = oracle(at, request)
+    follow(at)
+    return pack(answer)
+
+
+async def hand_back(ctx: Any, body: bytes) -> bytes:
+    """`fence`; answers whether it was given back."""
+    at = await held(ctx)
+    count = oracle(at, HandBack(((at.number, unpack(body)),)))
+    follow(at)
+    return pack(count == 1)
+
+
+async def rouse(ctx: Any, body: bytes) -> bytes:
+    """`fence`: what waits under it has something to do. Answers whether it does wait."""
+    at = await held(ctx)
+    made = at.before
+    waits = made is not None and (made.status, made.fence) == (Status.WAITING, unpack(body))
+    if waits:
+        at.kept.wake(at.number)
+        follow(at)
+    return pack(waits)
+
+
+async def pick(ctx: Any, body: bytes) -> bytes:
+    """`[dispatch, gone, owner]`: take it under that dispatch, or without one; `gone` is an owner
+    that does not live any more."""
+    count, gone, owner = unpack(body)
+    at = await held(ctx, owner)
+    made = at.before
+    if made is None or count not in {None, at.ties.dispatch}:
+        return pack(Lost())
+    if made.status is Status.RUNNING and made.owner not in {owner, gone}:
+        return pack(Busy(made.owner))
+    again = count is None and made.owner == owner
+    if made.status not in {Status.READY, Status.RUNNING} or again:
+        return pack(Lost())
+    at.kept.take(made)
+    at.is_picked, at.is_taken = count is not None, count is None
+    await at.journal()
+    await at.live()
+    follow(at)
+    return pack(picked(at))
+
+
+def picked(at: Held) -> Picked:
+    """With everything a replay needs. A promise that nothing knows of is made once more."""
+    execution = at.execution
+    assert execution is not None
+    found = [
+        promise
+        for promise in at.kept.promises_of(at.number)
+        if promise.id in at.ties.live and promise.id not in at.ties.unregistered
+    ]
+    return Picked(execution, at.kept.journal(at.number), found)
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+async def load(ctx: Any, body: bytes) -> bytes:
+    """`fence`."""
+    at, fence = await held(ctx), unpack(body)
+    made = at.before
+    if made is None or (made.status, made.fence) != (Status.RUNNING, fence):
+        return pack(Lost())
+    await at.journal()
+    await at.live()
+    return pack(picked(at))
+
+
+async def find(ctx: Any, _: bytes) -> bytes:
+    return pack((await held(ctx)).execution)
+
+
+async def journal(ctx: Any, _: bytes) -> bytes:
+    at = await held(ctx)
+    await at.journal()
+    return pack(at.kept.journal(at.number))

@@ -1,0 +1,98 @@
+"""What a change of one execution brings about elsewhere: sent one-way, with the change itself."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from oncekey.core.execution import Execution, Promise, PromiseKind, PromiseState, Status
+from oncekey.stores.restate.asked import Creation, Told
+from oncekey.stores.restate.dispatch import dispatch
+from oncekey.stores.restate.values import pack
+from oncekey.stores.restate.work.calls import send
+from oncekey.stores.restate.work.held import Held
+
+EXECUTIONS, REQUESTS, TOKENS = "oncekey.Execution", "oncekey.Request", "oncekey.Token"
+
+
+def follow(held: Held) -> None:
+    """Write what has changed, and tell whom it concerns."""
+    after = held.kept.executions.get(held.number)
+    if after is not None:
+        _begin(held, after)
+        if after.status.is_over and not (held.before and held.before.status.is_over):
+            _end(held, after)
+    _create(held)
+    _expect(held)
+    held.save()
+
+
+def _begin(held: Held, after: Execution) -> None:
+    was = None if held.before is None else held.before.status
+    changed = after.status is not was and not held.is_picked
+    if held.is_taken or (changed and after.status in {Status.READY, Status.RUNNING}):
+        # What runs without having been dispatched is looked after by whoever it is dispatched to.
+        held.ties.dispatch += 1
+        dispatch(held.ctx, after.sort, after.name, after.id, held.ties.dispatch)
+
+
+def _end(held: Held, after: Execution) -> None:
+    _settle_key(held)
+    told_by, now = after.public_id, after.completed_at or 0
+    succeeded = after.status is Status.SUCCEEDED
+    state = PromiseState.RESOLVED if succeeded else PromiseState.REJECTED
+    for caller, promise in held.ties.callers:
+        told = Told(promise, state, after.result or b"null", told_by, now)
+        send(held.ctx, EXECUTIONS, f"{caller:016x}", "tell", told)
+    held.ties.callers = []
+    send(
+        held.ctx,
+        EXECUTIONS,
+        f"{after.id:016x}",
+        "forget",
+        after.expires_at,
+        at=after.expires_at,
+    )
+
+
+def _settle_key(held: Held) -> None:
+    settled, digest = held.keys.settled, held.ties.digest
+    if not digest:
+        return
+    if held.keys.is_forgotten:
+        send(held.ctx, REQUESTS, digest, "forget", held.number)
+    elif settled is not None:
+        send(held.ctx, REQUESTS, digest, "settle", settled)
+
+
+def _create(held: Held) -> None:
+    """The children that were started with what has changed."""
+    for number, execution in held.kept.executions.items():
+        if number == held.number:
+            continue
+        calls = [each for each in held.kept.promises.values() if each.target == number]
+        creation = Creation(execution, execution.owner, caller=held.number if calls else None)
+        if calls:
+            creation = creation._replace(promise=calls[0].id)
+        send(held.ctx, EXECUTIONS, f"{number:016x}", "create", creation)
+
+
+def _expect(held: Held) -> None:
+    """Be looked at when something is due, if that is not to happen sooner anyway."""
+    due, tick = held.next_due(), held.ties.tick
+    if due is not None and (tick is None or due < tick):
+        held.ties.tick = due
+        send(held.ctx, EXECUTIONS, f"{held.number:016x}", "tick", due, at=due)
+
+
+def nonce_of(creation: Creation) -> str:
+    """The same for the same creation, by whichever way it is asked for."""
+    return blake2b(pack(creation), digest_size=16).hexdigest()
+
+
+def was_settled(before: Promise | None, after: Promise) -> bool:
+    pending = before is None or before.state is PromiseState.PENDING
+    return pending and after.state is not PromiseState.PENDING
+
+
+def is_event(promise: Promise) -> bool:
+    return promise.kind is PromiseKind.EVENT and promise.topic is not None
