@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from oncekey.core.errors import StoreError, StoreUnavailable, UpstreamError
 from oncekey.stores.restate.nodes import Nodes, Reply
@@ -13,7 +14,7 @@ _JSON = (b"content-type", b"application/json")
 _OK = 200
 _NOT_FOUND = 404
 # A node may have lost its way to a partition, without saying so: another one is asked then.
-_ATTEMPT = 3.0
+ATTEMPT = 3.0
 _PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 
 
@@ -35,12 +36,15 @@ class Ingress:
         *,
         nonce: str | None = None,
         patience: float = 10.0,
+        attempt: float = ATTEMPT,
     ) -> bytes:
-        """What the handler answers. `nonce`: of a call that may have been made before.
+        """What the handler answers. `nonce`: of a call that may have been made before. `attempt`:
+        seconds after which another node is asked.
 
         Raises `StoreUnavailable` when it is not answered in time; it may be carried out still.
         """
-        place = f"{service}/{key}/{handler}" if key is not None else f"{service}/{handler}"
+        named = service if key is None else f"{service}/{quote(key, safe='')}"
+        place = f"{named}/{handler}"
         target = f"/restate/call/{place}".encode()
         lines = (_JSON, (b"idempotency-key", (nonce or new_nonce()).encode()))
         trouble = ""
@@ -49,9 +53,7 @@ class Ingress:
             async with asyncio.timeout(patience):
                 while True:
                     try:
-                        reply = await self._nodes.ask(
-                            b"POST", target, lines, body, timeout=_ATTEMPT
-                        )
+                        reply = await self._nodes.ask(b"POST", target, lines, body, timeout=attempt)
                     except UpstreamError as error:
                         trouble = str(error)
                     else:

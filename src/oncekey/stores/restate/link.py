@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from oncekey.stores.restate.admin import Admin
-from oncekey.stores.restate.ingress import Ingress, new_nonce
+from oncekey.stores.restate.ingress import ATTEMPT, Ingress, new_nonce
 from oncekey.stores.restate.values import pack, unpack
 
 _WORD = re.compile(r"[A-Za-z0-9_.:~%-]*")
@@ -44,6 +44,7 @@ class Link:
         *,
         nonce: str | None = None,
         patience: float | None = None,
+        attempt: float = ATTEMPT,
     ) -> Any:
         """Ask the object of that id (or a service without one), once: values go and come."""
         key = None if id is None else self.key(id)
@@ -54,6 +55,7 @@ class Link:
             pack(value),
             nonce=nonce or new_nonce(),
             patience=patience or self.patience,
+            attempt=attempt,
         )
         return unpack(told)
 
