@@ -9,24 +9,30 @@ from pathlib import Path
 from bench import machine, plot, report
 from bench.contenders import CONTENDERS, Contender
 from bench.results import QUICK, Plan, Results, results_of
-from bench.scenarios import DURABLE, EDGE, LEDGER, SCENARIOS, Scenario
+from bench.scenarios import DURABLE, EDGE, LEDGER, RESTATE, SCENARIOS, Scenario
 from bench.stage import Stage
 
 HERE = Path(__file__).parent
-FOLDERS = {LEDGER: HERE, DURABLE: HERE / "durable", EDGE: HERE / "edge"}
+FOLDERS = {
+    LEDGER: HERE,
+    DURABLE: HERE / "durable",
+    EDGE: HERE / "edge",
+    RESTATE: HERE / "restate",
+}
 EXAMPLES = """\
 examples:
-  python -m bench                             everything; about 36 minutes
+  python -m bench                             everything; about 42 minutes
   python -m bench --group durable             workflows beside DBOS; about 7 minutes
   python -m bench --group edge                the edge beside nginx and Caddy; about 3 minutes
+  python -m bench --group restate             the edge on Restate, and its ingress; about 6 minutes
   python -m bench --quick                     the main contenders, short rounds; about 5 minutes
   python -m bench --only new-keys replays     these scenarios
   python -m bench --contender asgi: redis     contenders whose name has a word, and their bare app
   python -m bench --list                      scenarios and contenders, and who cannot run here
 
 A whole group writes its RESULTS.md, results.json and results.svg: the ledger's to bench, the others
-to bench/durable and bench/edge. Any other run writes the same files to bench/out, so that what is
-published of a group is always from one run.
+to bench/durable, bench/edge and bench/restate. Any other run writes the same files to bench/out, so
+that what is published of a group is always from one run.
 Leave the machine alone meanwhile: ratios survive noise, but wide ranges are worth less.
 """
 

@@ -40,12 +40,21 @@ class Caller:
     header: str
     value: str
 
+    @property
+    def line(self) -> str:
+        return f"{self.header}: {self.value}\r\n"
+
 
 class Running:
     """A process that listens on `port`."""
 
     def __init__(
-        self, command: list[str], port: int, cpu: int, log: Path, environment: Mapping[str, str]
+        self,
+        command: list[str],
+        port: int,
+        cpu: int | None,
+        log: Path,
+        environment: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.port = port
         with log.open("ab") as output:
@@ -73,11 +82,11 @@ class Running:
 class Gateways:
     """Starts processes in a folder of its own, and ends them all."""
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, service_cpu: int | None = LOAD_CPU) -> None:
         self._folder = scratch
         self._all = ExitStack()
         self._asked = 0
-        self.service = self._nginx("service", _FOLDER / "service.conf", LOAD_CPU, {})
+        self.service = self._nginx("service", _FOLDER / "service.conf", service_cpu, {})
 
     def __enter__(self) -> Self:
         return self
@@ -119,7 +128,7 @@ class Gateways:
         text = self._placed((_FOLDER / "Caddyfile").read_text(), port)
         path.mkdir()
         (path / "Caddyfile").write_text(text)
-        command = [_needed("caddy"), "run", "--config", str(path / "Caddyfile")]
+        command = [needed("caddy"), "run", "--config", str(path / "Caddyfile")]
         return self._started(command, port, SERVER_CPU, "caddy")
 
     def bare(self) -> Running:
@@ -129,7 +138,17 @@ class Gateways:
         guard = {"BENCH_FRAMEWORK": "asgi", "BENCH_GUARD": "bare", "PYTHONPATH": str(ROOT)}
         return self._started([*command, *UVICORN], port, SERVER_CPU, "bare", guard)
 
-    def oncekey(self, store: str, name: str, cpu: int = SERVER_CPU) -> tuple[Running, Caller]:
+    def restate_service(self, name: str) -> Running:
+        """What Restate calls where OnceKey is not."""
+        port = free_port()
+        command = [sys.executable, "-m", "uvicorn", "bench.apps.restate_orders:app"]
+        words = ["--port", str(port), "--timeout-keep-alive", "86400", *UVICORN]
+        where = {"BENCH_SERVICE": f"http://127.0.0.1:{self.service.port}", "PYTHONPATH": str(ROOT)}
+        return self._started([*command, *words], port, None, name, where)
+
+    def oncekey(
+        self, store: str, name: str, cpu: int | None = SERVER_CPU
+    ) -> tuple[Running, Caller]:
         """With the API key of somebody who may call it."""
         port, path = free_port(), self._folder / f"{name}.toml"
         text = self._placed((_FOLDER / "oncekey.toml").read_text(), port)
@@ -140,7 +159,7 @@ class Gateways:
 
     # -- the steps behind them -----------------------------------------------------------
 
-    def _nginx(self, name: str, path: Path, cpu: int, changes: dict[str, str]) -> Running:
+    def _nginx(self, name: str, path: Path, cpu: int | None, changes: dict[str, str]) -> Running:
         port, folder = free_port(), self._folder / name
         text = self._placed(path.read_text(), port)
         for old, new in changes.items():
@@ -150,7 +169,7 @@ class Gateways:
         folder.chmod(0o755)
         (folder / "nginx.conf").write_text(text)
         words = ["-p", str(folder), "-e", "stderr", "-c", str(folder / "nginx.conf")]
-        return self._started([_needed("nginx"), *words], port, cpu, name)
+        return self._started([needed("nginx"), *words], port, cpu, name)
 
     def _placed(self, text: str, port: int) -> str:
         """With the ports of this run. The service has its own, and is placed before the others."""
@@ -162,7 +181,7 @@ class Gateways:
         self,
         command: list[str],
         port: int,
-        cpu: int,
+        cpu: int | None,
         name: str,
         environment: Mapping[str, str] = MappingProxyType({}),
     ) -> Running:
@@ -226,7 +245,7 @@ def _api_key(config: Path) -> str:
     return found
 
 
-def _needed(name: str) -> str:
+def needed(name: str) -> str:
     found = program(name)
     if found is None:
         raise ServiceFailed(f"not installed: {name}; `make bench` brings it")

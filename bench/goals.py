@@ -36,6 +36,8 @@ def goals_of(results: Results) -> Iterator[Goal]:
             yield from _workflows(results, store)
     if "edge" in results.findings:
         yield from _edge(results)
+    if "restate" in results.findings:
+        yield from _restate(results)
     if {"new-keys", "replays", "duplicates", "stored-keys", "sweep"} & set(results.findings):
         yield from _ledger(results)
 
@@ -80,6 +82,15 @@ def _edge(results: Results) -> Iterator[Goal]:
         ("nginx-decide", 0.50, "nginx + `/edge/decide`"),
     ):
         yield _ratio(results, "edge", name, least, f"{text}, over nginx with one worker")
+
+
+def _restate(results: Results) -> Iterator[Goal]:
+    for size, nodes in ((1, "1 node"), (3, "3 nodes")):
+        for keys, text in (("new", "New keys"), ("old", "Replays")):
+            name = f"{keys}/oncekey-restate-{size}"
+            yield _ratio(
+                results, "restate", name, 0.70, f"{text}, {nodes}, over Restate's ingress directly"
+            )
 
 
 def _middle(

@@ -13,6 +13,7 @@ from httptools import HttpResponseParser
 from bench.machine import LOAD_CPU, pinned
 
 CONNECTIONS = 64
+ORDERS = "/orders"
 REPOLL_SECONDS = 0.025
 BURST_SECONDS = 15.0
 IN_FLIGHT = frozenset({409, 423, 425, 429})
@@ -47,7 +48,14 @@ class Sample:
         return {**asdict(self), "rate": self.rate}
 
 
-def wrk(port: int, script: str, seconds: int, *arguments: str) -> Sample:
+def wrk(
+    port: int,
+    script: str,
+    seconds: int,
+    *arguments: str,
+    path: str = ORDERS,
+    cpu: int | None = LOAD_CPU,
+) -> Sample:
     command = [
         "wrk",
         "-t1",
@@ -58,9 +66,9 @@ def wrk(port: int, script: str, seconds: int, *arguments: str) -> Sample:
         "-s",
         str(_LUA / script),
     ]
-    command += [f"http://127.0.0.1:{port}/orders", "--", *arguments]
+    command += [f"http://127.0.0.1:{port}{path}", "--", *arguments]
     run = subprocess.run(
-        pinned(LOAD_CPU, command), capture_output=True, text=True, timeout=seconds + 30, check=False
+        pinned(cpu, command), capture_output=True, text=True, timeout=seconds + 30, check=False
     )
     last = run.stdout.strip().splitlines()[-1:] or [run.stderr.strip()]
     try:
@@ -172,12 +180,17 @@ async def _stored(connections: list[Connection], requests: list[bytes]) -> set[b
 
 
 async def store_keys(
-    port: int, prefix: str, number: int, attempts: int = 3, lines: str = ""
+    port: int,
+    prefix: str,
+    number: int,
+    attempts: int = 3,
+    lines: str = "",
+    path: str = ORDERS,
 ) -> None:
     """Finishes the keys that the replays will ask for again; a fault may pass, so a few times."""
     connections = await connect(port)
     keys = [f"{prefix}-{key}" for key in range(1, number + 1)]
-    missing = [request_bytes("/orders", key, lines) for key in keys]
+    missing = [request_bytes(path, key, lines) for key in keys]
     try:
         for _ in range(attempts):
             stored = await _stored(connections, missing)

@@ -17,11 +17,13 @@ PROGRAMS = Path(sys.executable).parent
 TOOLS = {"wrk": "wrk", "redis-server": "redis-server"}
 
 
-def pinned(cpu: int, command: list[str]) -> list[str]:
-    """The command held on one core, where there are two and `taskset` exists."""
-    if (os.cpu_count() or 1) < 2 or not shutil.which("taskset"):
+def pinned(cpu: int | None, command: list[str]) -> list[str]:
+    """The command held on one core, where there are two and `taskset` exists; None: on none, also
+    when whoever starts it is held."""
+    cores = os.cpu_count() or 1
+    if cores < 2 or not shutil.which("taskset"):
         return command
-    return ["taskset", "-c", str(cpu), *command]
+    return ["taskset", "-c", f"0-{cores - 1}" if cpu is None else str(cpu), *command]
 
 
 def pin_self(cpu: int) -> None:
@@ -124,4 +126,5 @@ def describe(scratch: Path) -> dict[str, str]:
         "redis": _tool_version(["redis-server", "--version"], 2),
         "wrk": _tool_version(["wrk", "-v"], 1),
         "nginx": _tool_version(["nginx", "-v"], 2).removeprefix("nginx/"),
+        "restate": _tool_version(["restate-server", "--version"], 1),
     }

