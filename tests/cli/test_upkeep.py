@@ -129,7 +129,8 @@ def test_a_store_that_cannot_be_reached_is_one_line_without_secrets(
 @pytest.mark.parametrize(
     "url, told",
     [
-        ("mysql://me:s3cret@db/app", "store url 'mysql://me:***@db/app' is none of: sqlite"),
+        ("mysql://me:s3cret@db/app", "--url: store.url is 'mysql://…@db/app', not of the form "),
+        ("restat://db:8080", "memory://; did you mean 'restate'?"),
         ("sqlite://keys.db", "write sqlite:///file.db (three slashes)"),
         ("sqlite:////nowhere/keys.db", "the folder /nowhere does not exist"),
     ],

@@ -57,7 +57,9 @@ def opened(settings: Settings) -> Iterator[Ledger]:
             hint = "name another with --config or --url, or make one with `oncekey migrate`"
             raise Failure(f"there is no ledger at {path}; {hint}")
         case _:
-            ledger = ledger_of(settings, migrate=False, cache_bytes=0, sweep_interval=0)
+            ledger = ledger_of(
+                settings, hosts=False, migrate=False, cache_bytes=0, sweep_interval=0
+            )
     try:
         yield ledger
     finally:

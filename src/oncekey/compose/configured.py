@@ -9,13 +9,16 @@ from oncekey.compose.target import load_target
 from oncekey.config.route_settings import RouteSettings
 from oncekey.config.settings import Settings
 from oncekey.core.ledger import Ledger
+from oncekey.core.retention import DEFAULT_CLASSES
 from oncekey.edge.policy import RULE_KEYS
+from oncekey.stores.restate.options import RestateOptions
 from oncekey.wire.route import Route
 from oncekey.wire.rule import Rule, rule_of
 
 
-def ledger_of(settings: Settings, **options: Any) -> Ledger:
-    """The ledger the settings describe. `options` are those of `open_ledger`, and win."""
+def ledger_of(settings: Settings, *, hosts: bool = True, **options: Any) -> Ledger:
+    """The ledger the settings describe. `options` are those of `open_ledger`, and win. `hosts` is
+    False for who only asks where others serve."""
     store = settings.store
     described = {
         "lease": store.lease,
@@ -23,8 +26,20 @@ def ledger_of(settings: Settings, **options: Any) -> Ledger:
         "sweep_interval": store.sweep_interval,
         "cache_bytes": store.cache_bytes,
         "retention": settings.retention,
+        "restate": _part_in_cluster(settings, hosts=hosts),
     }
     return open_ledger(store.url, **{**described, **options})
+
+
+def _part_in_cluster(settings: Settings, *, hosts: bool) -> RestateOptions:
+    restate = settings.restate
+    return RestateOptions(
+        hosts,
+        settings.server.workers > 1,
+        restate.max_attempts,
+        "kill" if restate.on_max_attempts == "kill" else "pause",
+        {**DEFAULT_CLASSES, **settings.retention},
+    )
 
 
 def routes_of(settings: Settings) -> tuple[Route, ...]:

@@ -58,6 +58,12 @@ class RetentionClasses:
         self._ledger = ledger
 
     async def prepare(self, settings: Settings) -> PutInForce:
-        stored = await asyncio.to_thread(self._ledger.store.retention)
-        classes = {**DEFAULT_CLASSES, **settings.retention, **stored}
+        store = self._ledger.store
+        configured = {**DEFAULT_CLASSES, **settings.retention}
+        stored = await asyncio.to_thread(store.retention)
+        # A cluster that keeps answers by itself keeps them as long as the longest class says.
+        retain = getattr(store, "retain", None)
+        if retain is not None:
+            await asyncio.to_thread(retain, configured)
+        classes = {**configured, **stored}
         return lambda: self._ledger.retention_classes.learn(classes)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from oncekey.compose.address import Postgres, address_of
+from oncekey.compose.address import Postgres, Restate, address_of
 from oncekey.config.providers import declared_of
 from oncekey.config.settings import Settings
 from oncekey.config.webhook_settings import VaultSettings
@@ -53,7 +53,9 @@ def keeper_of(settings: Settings) -> SecretKeeper:
         return keys_in_variable(webhooks.key_env, os.environ) or keys_in_file(path)
 
     def make() -> None:
-        if isinstance(address_of(settings.store.url), Postgres):
+        # What is for trying things out is for one machine.
+        shared = webhooks.demo is None
+        if shared and isinstance(address_of(settings.store.url), Postgres | Restate):
             # Another machine would make another key, and neither could open what the other seals.
             raise ConfigurationError(
                 f"there is no key to seal secrets with: set {webhooks.key_env} to one, the same "

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from ipaddress import ip_address, ip_network
 from typing import Any
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
-from oncekey.config.kinds import text, words
+from oncekey.config.kinds import did_you_mean, text, words
 from oncekey.core.errors import InvalidInput
+from oncekey.stores.restate.place import OPTIONS, read_place
 
 _UNIX = "http+unix"
 # The widest networks that are anybody's own: 10.0.0.0/8 and fc00::/7.
 _WIDEST = {4: 8, 6: 7}
+_STORES = {
+    "sqlite": "sqlite:///file.db",
+    "postgresql": "postgresql://user@host/database",
+    "postgres": "postgres://user@host/database",
+    "restate": "restate://host:8080",
+    "memory": "memory://",
+}
 
 
 def url(value: Any) -> str:
@@ -40,6 +48,27 @@ def upstream_url(value: Any) -> str:
     if parts.query:
         raise InvalidInput("has a query, and requests have their own")
     return given
+
+
+def store_url(value: Any) -> str:
+    """Where a ledger lives. What only the machine that opens it can know is not looked at."""
+    given = text(value)
+    scheme, separator, _ = given.partition("://")
+    if not separator or scheme not in _STORES:
+        raise InvalidInput(
+            f"is {_shown(given)!r}, not of the form {', '.join(_STORES.values())}"
+            f"{did_you_mean(scheme, _STORES)}"
+        )
+    if scheme == "restate":
+        _check_restate(given)
+    return given
+
+
+def _check_restate(given: str) -> None:
+    for name, _ in parse_qsl(given.partition("?")[2], keep_blank_values=True):
+        if name not in OPTIONS and (meant := did_you_mean(name, OPTIONS)):
+            raise InvalidInput(f"has the option {name!r}{meant}")
+    read_place(given)
 
 
 def _is_host(parts: SplitResult) -> bool:

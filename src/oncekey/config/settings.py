@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from oncekey.config.addresses import store_url
 from oncekey.config.auth_settings import AuthSettings
 from oncekey.config.edge_settings import AdminSettings, EdgeSettings, UpstreamSettings
 from oncekey.config.field import LARGEST, named, section, setting
@@ -21,6 +22,7 @@ from oncekey.config.kinds import (
     whole,
     words,
 )
+from oncekey.config.restate_settings import RestateSettings
 from oncekey.config.route_settings import RouteSettings
 from oncekey.config.schedule_settings import ScheduleSettings
 from oncekey.config.webhook_settings import ProviderSettings, WebhookSettings
@@ -32,7 +34,7 @@ _TARGET = target
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    url: str = setting(text, "sqlite:///oncekey.db")
+    url: str = setting(store_url, "sqlite:///oncekey.db")
     lease: float = setting(duration, 15.0)
     heartbeat: float | None = setting(duration)
     """A third of the lease unless given."""
@@ -77,6 +79,7 @@ class Settings:
     webhooks: WebhookSettings = section(WebhookSettings)
     providers: tuple[ProviderSettings, ...] = setting(Sections(ProviderSettings), ())
     schedules: tuple[ScheduleSettings, ...] = setting(Sections(ScheduleSettings), ())
+    restate: RestateSettings = section(RestateSettings)
     file: Path | None = None
     folder: Path = Path()
     """Where the file lies; what it names by a relative path or module is found from there."""

@@ -145,6 +145,10 @@ CASES: list[tuple[str, str, Any, dict[str, str]]] = [
     ("schedules.0.attempts", "2", 2, CALL),
     ("schedules.0.missed", "all", "all", SCHEDULE),
     ("schedules.0.paused", "1", True, SCHEDULE),
+    ("restate.headers", "X-Shop, X-Till", ("x-shop", "x-till"), {}),
+    ("restate.max_attempts", "70", 70, {}),
+    ("restate.on_max_attempts", "kill", "kill", {}),
+    ("restate.startup_timeout", "2m", 120.0, {}),
 ]
 INSTEAD = [
     ("providers.0.identifier.json", "/id", "/id", "providers.0.identifier.header", PROVIDER),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from oncekey.core.retention import DEFAULT_CLASSES
@@ -16,5 +17,5 @@ class RestateOptions(NamedTuple):
     """How often Restate calls for a piece of work that never answers. None: for ever."""
     on_max_attempts: Literal["pause", "kill"] = "pause"
     """What becomes of it then."""
-    retention: float = float(max(DEFAULT_CLASSES.values()))
-    """The longest class of the configuration, in seconds."""
+    classes: Mapping[str, float] = DEFAULT_CLASSES
+    """The retention classes of the configuration, in seconds; those of the store win."""

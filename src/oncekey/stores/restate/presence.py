@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from oncekey.core.errors import OnceKeyError
-from oncekey.core.ports import Beat
 from oncekey.stores.restate.endpoint import Endpoint
 from oncekey.stores.restate.life import Life
 
@@ -16,14 +15,17 @@ log = logging.getLogger("oncekey")
 
 _PAUSE = 0.5
 
+# Told the retention classes that were set at run time.
+Hear = Callable[[dict[str, float]], Awaitable[None]]
+
 
 class Presence:
     """`endpoint` is None for a process that only asks."""
 
-    def __init__(self, life: Life, endpoint: Endpoint | None, beat: Beat, heartbeat: float) -> None:
+    def __init__(self, life: Life, endpoint: Endpoint | None, hear: Hear, heartbeat: float) -> None:
         self._life = life
         self._endpoint = endpoint
-        self._beat = beat
+        self._hear = hear
         self._heartbeat = heartbeat
         self._disturbed = asyncio.Event()
         self._ended = False
@@ -63,7 +65,7 @@ class Presence:
         self._trouble = trouble
 
     async def _sign(self) -> None:
-        self._beat(await self._life.beat())
+        await self._hear(await self._life.beat())
 
 
 async def _trouble_with(work: Callable[[], Awaitable[None]]) -> str:
