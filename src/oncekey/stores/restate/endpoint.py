@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
@@ -13,7 +14,7 @@ from restate.endpoint import Endpoint as Served
 
 from oncekey.core.errors import ConfigurationError
 from oncekey.stores.restate.deployments import Deployment, Deployments
-from oncekey.stores.restate.listening import listening_at
+from oncekey.stores.restate.listening import let_go, listening_at
 from oncekey.stores.restate.place import RestatePlace
 
 # Restate keeps its connections; one that is closed under a call is a call made again.
@@ -35,10 +36,15 @@ class Post:
         if identity:
             self._served.identity_keys.append(identity)
         self.app: AsgiApp = self._served.app()  # type: ignore[no-untyped-call]
+        self.rests = False
 
     @property
     def names(self) -> frozenset[str]:
         return frozenset(self._served.services)
+
+    @property
+    def serves(self) -> bool:
+        return bool(self.names) and not self.rests
 
     def add(self, *services: Any) -> None:
         self.remove(*(each.name for each in services))
@@ -68,8 +74,15 @@ class Endpoint:
         self._shared = Post("objects", place.identity)
         self._own = Post("work", place.identity)
         self._server: uvicorn.Server | None = None
+        self._listening: socket.socket | None = None
         self._serving: asyncio.Task[None] | None = None
         self.uri = place.endpoint
+        self.host_uri = ""
+        """Where the shared objects are served, as far as is known here."""
+
+    @property
+    def listens(self) -> bool:
+        return self._serving is not None
 
     @property
     def hosts(self) -> bool:
@@ -87,25 +100,35 @@ class Endpoint:
         self._listen()
         self._shared.add(*self._objects)
         await self._register(self._shared, await self._host())
+        self.host_uri = self.uri
+
+    def try_out(self) -> str:
+        """Serve the shared objects without a word to anybody; answers where."""
+        self._listen()
+        self._shared.add(*self._objects)
+        return self._uri_of(self._shared)
 
     async def serve(self, *services: Any) -> None:
         """Serve these as well, and let Restate know."""
         self._listen()
         self._own.add(*services)
+        self._own.rests = False
         await self._register(self._own, None)
 
-    async def withdraw(self, *names: str) -> None:
-        """Serve these no longer; what is called meanwhile is called again later."""
-        self._own.remove(*names)
+    def rest(self) -> None:
+        """Do none of its own work for now: Restate cannot reach it here, so that others take it
+        over. It stays registered: Restate would not know what to do with calls that are left."""
+        self._own.rests = True
 
     async def keep_up(self) -> None:
         """What was forgotten by the cluster, or was served by a process that is gone, is served
         again. Raises when that cannot be."""
         if not self.hosts:
             await self.open()
-        for post in (self._shared, self._own):
-            if post.names:
-                await self._keep(post)
+        if self.hosts:
+            await self._keep(self._shared)
+        if self._own.serves:
+            await self._keep_own()
 
     async def close(self) -> None:
         if self._server is None or self._serving is None:
@@ -116,6 +139,15 @@ class Endpoint:
                 await asyncio.shield(self._serving)
         self._server.force_exit = True
 
+    def let_go(self) -> None:
+        """In a forked child: whatever Restate sends to the parent must not wait here, where nobody
+        reads it, when the parent is gone."""
+        if self._server is None or self._listening is None:
+            return
+        open_ones = [each.transport for each in self._server.server_state.connections]
+        sockets = [each.get_extra_info("socket") for each in open_ones]
+        let_go([self._listening, *filter(None, sockets)])
+
     # -- what Restate knows of it ----------------------------------------------------------
 
     async def _keep(self, post: Post) -> None:
@@ -124,6 +156,16 @@ class Endpoint:
             await self._register(post, None)
         elif there.uri != self._uri_of(post) and not await self._is_reached(there):
             await self._register(post, there)
+
+    async def _keep_own(self) -> None:
+        """Others may have some of it: whoever came last."""
+        places = await self._deployments.places_of(self._own.names)
+        others = set(places.values()) - {self._uri_of(self._own)}
+        reached = [
+            await self._deployments.is_reached(uri, patience=_REACH_TIMEOUT) for uri in others
+        ]
+        if places.keys() != self._own.names or not all(reached):
+            await self._register(self._own, None)
 
     async def _register(self, post: Post, there: Deployment | None) -> None:
         """`there`: who had these services so far, and is gone. What it has begun goes on here."""
@@ -134,7 +176,9 @@ class Endpoint:
             await self._deployments.register(uri)
 
     async def _host(self) -> Deployment | None:
-        return await self._deployments.serving(self._objects[0].name)
+        there = await self._deployments.serving(self._objects[0].name)
+        self.host_uri = "" if there is None else there.uri.removesuffix(f"/{self._shared.name}")
+        return there
 
     def _is_here(self, there: Deployment) -> bool:
         """Whether it is the address of this process, where nobody else listens."""
@@ -157,7 +201,7 @@ class Endpoint:
     def _listen(self) -> None:
         if self._serving is not None:
             return
-        listening = listening_at(self._place, shares=self._shares)
+        listening = self._listening = listening_at(self._place, shares=self._shares)
         parts = urlsplit(self._place.endpoint)
         if parts.port == 0:
             named = parts._replace(netloc=f"{parts.netloc[:-1]}{listening.getsockname()[1]}")
@@ -181,7 +225,7 @@ class Endpoint:
         parts = scope["path"].split("/")
         within = parts[:-3] if parts[-3:-2] == [_INVOKE] else parts[:-1]
         for post in (self._shared, self._own):
-            if post.names and within and within[-1] == post.name:
+            if post.serves and within and within[-1] == post.name:
                 await post.app(scope, receive, send)
                 return
         await send({"type": "http.response.start", "status": 503, "headers": []})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Iterable
+from typing import Any
 
 from oncekey.core.errors import ConfigurationError
 from oncekey.stores.restate.place import RestatePlace
@@ -33,3 +35,13 @@ def listening_at(place: RestatePlace, *, shares: bool = False) -> socket.socket:
         ) from error
     made.setblocking(False)
     return made
+
+
+def let_go(sockets: Iterable[Any]) -> None:
+    """Leave them to the parent of a forked child. Their numbers stay taken, so that nothing else
+    is closed in their place, now or when they are collected."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for each in sockets:
+        if each.fileno() >= 0:
+            os.dup2(nothing, each.fileno(), inheritable=False)
+    os.close(nothing)

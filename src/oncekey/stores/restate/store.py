@@ -39,7 +39,7 @@ class RestateStore:
     ) -> None:
         self.place = place
         self.options = options or RestateOptions()
-        self._lease = lease
+        self.lease = lease
         self._heartbeat = heartbeat
         self._closed = False
         self._starting = threading.Lock()
@@ -190,7 +190,7 @@ class RestateStore:
         cluster = Cluster(
             self.place,
             thread,
-            lease=self._lease,
+            lease=self.lease,
             heartbeat=self._heartbeat,
             fault=self._fault,
             options=self.options,
@@ -210,4 +210,6 @@ class RestateStore:
     def forget_parent(self) -> None:
         """A forked child is another owner, on connections of its own."""
         self._starting, self._door = threading.Lock(), threading.RLock()
+        if self._cluster is not None:
+            self._cluster.endpoint.let_go()
         self._thread = self._cluster = None
