@@ -15,7 +15,8 @@ WITHOUT_GRPC = """
 import pkgutil, sys
 sys.modules["grpc"] = sys.modules["google"] = None
 import oncekey
-skipped = ("oncekey.django", "oncekey.integrations.django", "oncekey.api.grpc.")
+skipped = ("oncekey.django", "oncekey.integrations.django", "oncekey.api.grpc.",
+           "oncekey.temporal", "oncekey.integrations.temporal")
 names = [module.name for module in pkgutil.walk_packages(
     oncekey.__path__, "oncekey.", onerror=lambda name: None)]
 for name in names:
