@@ -1,5 +1,5 @@
-"""Events: `oncekey.Event` is one of them; `oncekey.Lookback` has those of one topic in their order,
-for waits that look back."""
+"""Events: `oncekey.Event` is one of them. `oncekey.Lookback` has those of a topic in their order,
+for waits that look back; several objects share them, so that none of them is a bottleneck."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from oncekey.stores.restate.values import numbered, pack, unnumbered, unpack
 SERVICE = "oncekey.Event"
 LOOKBACK = "oncekey.Lookback"
 EVENT = "event"
+SHARES = 8
 _COUNT = "count"
-# What one page holds at most, unless a single event is larger.
-_PAGE_BYTES = 4 << 20
+_LAST = (1 << 63) - 1
+# What one object tells at a time, unless a single event is larger.
+_PAGE_BYTES = 1 << 20
 
 
 def lifetime_of(event: Event) -> timedelta:
@@ -105,6 +107,11 @@ def _line_of(name: str) -> _Line:
     return _Line(int(number, 16), int(created_at, 16), int(size, 16), name)
 
 
+def share_of(topic: str, number: int) -> str:
+    """The id of the object that has the event of a number, in the topic of an id."""
+    return f"{topic}.{number % SHARES:x}"
+
+
 async def put(ctx: Any, body: bytes) -> bytes:
     event: Event = unpack(body)
     name = name_of(event)
@@ -120,19 +127,17 @@ async def drop(ctx: Any, body: bytes) -> bytes:
 
 
 async def events(ctx: Any, body: bytes) -> bytes:
-    """`[since, after, limit]`: a page, oldest first. Whether they are matched is not known here."""
+    """`[since, after, limit]`: events, oldest first, and up to which number these are all. Whether
+    they are matched is not known here."""
     since, after, limit = unpack(body)
     lines = sorted(map(_line_of, await ctx.state_keys()))
-    left = [line for line in lines if line.id > after and line.created_at >= since]
-    found: list[Event] = []
-    while left and not found:
-        page = _page(left, limit)
-        left = left[len(page) :]
-        # All are asked for before the first is waited for: they come in one exchange.
-        asked = [ctx.get(line.name, serde=BYTES) for line in page]
-        kept = [await each for each in asked]
-        found = [unpack(each) for each in kept if each is not None]
-    return pack(found)
+    fitting = [line for line in lines if line.id > after and line.created_at >= since]
+    page = _page(fitting, limit)
+    # All are asked for before the first is waited for: they come in one exchange.
+    asked = [ctx.get(line.name, serde=BYTES) for line in page]
+    kept = [await each for each in asked]
+    known = page[-1].id if len(page) < len(fitting) else _LAST
+    return pack([[unpack(each) for each in kept if each is not None], known])
 
 
 def _page(lines: list[_Line], limit: int) -> list[_Line]:

@@ -12,6 +12,7 @@ from oncekey.core.ports import Gone
 from oncekey.core.work import Event, Events, Match, Matched, Publish, Waits, event_id_of
 from oncekey.stores.restate import event as kept
 from oncekey.stores.restate import request, topic
+from oncekey.stores.restate.ahead import ReadAhead
 from oncekey.stores.restate.claims import Room
 from oncekey.stores.restate.link import Link
 from oncekey.stores.restate.objects import add_to_service, new_service
@@ -21,6 +22,9 @@ SERVICE = "oncekey.Events"
 _EXECUTION = "oncekey.Execution"
 # Of how many waits this process knows which they are; others are looked for.
 _KNOWN = 20_000
+# How many are read at a time: all of a topic come to the object anyway.
+_AHEAD = 2_000
+_LAST = (1 << 63) - 1
 # What one flow settles: few enough to be repeated, and not too much to be sent.
 _AT_ONCE = 20
 _BYTES_AT_ONCE = 4 << 20
@@ -29,6 +33,7 @@ _BYTES_AT_ONCE = 4 << 20
 class RestateEvents:
     def __init__(self, link: Link) -> None:
         self._link = link
+        self._ahead = ReadAhead()
         # Whoever matches names waits by their numbers, and has mostly just read them.
         self._waits: dict[int, Promise] = {}
 
@@ -60,7 +65,7 @@ class RestateEvents:
 
     async def _keep(self, event: Event) -> bool:
         """Whether it is kept, for everybody to see; not when another one has its number."""
-        place = topic.topic_id(event.tenant, event.topic)
+        place = kept.share_of(topic.topic_id(event.tenant, event.topic), event.id)
         is_kept, _ = await asyncio.gather(
             self._ask(event.id, "keep", event),
             self._link.call(kept.LOOKBACK, place, "put", event),
@@ -75,13 +80,16 @@ class RestateEvents:
     # -- reading -------------------------------------------------------------------------
 
     async def _read_waits(self, asked: Waits) -> list[Promise]:
-        tenant, name, after, until, limit = asked
-        place = topic.topic_id(tenant, name)
-        found: list[Promise] = await self._link.call(
-            topic.SERVICE, place, "waits", [after, until, limit]
-        )
-        self._remember(found)
-        return found
+        page = self._ahead.next_page(asked)
+        if page is None:
+            tenant, name, after, until, limit = asked
+            turn = self._ahead.turn()
+            told = [after, until, max(limit, _AHEAD)]
+            place = topic.topic_id(tenant, name)
+            waits, is_all = await self._link.call(topic.SERVICE, place, "waits", told)
+            page = self._ahead.keep(turn, asked, waits, is_all=is_all)
+        self._remember(page)
+        return page
 
     async def _read_events(self, asked: Events) -> list[Event]:
         tenant, name, since, after, limit = asked
@@ -90,14 +98,25 @@ class RestateEvents:
             if (
                 event
                 and (event.tenant, event.topic) == (tenant, name)
-                and event.created_at >= since
+                and since <= event.created_at
             ):
                 return [event]
         place = topic.topic_id(tenant, name)
-        found: list[Event] = await self._link.call(
-            kept.LOOKBACK, place, "events", [since, after, limit]
+        while True:
+            found, known = await self._shares(place, [since, after, limit])
+            if found or known == _LAST:
+                return found[:limit]
+            after = known
+
+    async def _shares(self, place: str, asked: list[int]) -> tuple[list[Event], int]:
+        """What all objects of the topic tell, as far as that is everything; and how far that is."""
+        ids = [kept.share_of(place, share) for share in range(kept.SHARES)]
+        told = await asyncio.gather(
+            *(self._link.call(kept.LOOKBACK, each, "events", asked) for each in ids)
         )
-        return found
+        known = min(number for _, number in told)
+        events = (event for events, _ in told for event in events)
+        return sorted(event for event in events if event.id <= known), known
 
     def _remember(self, waits: list[Promise]) -> None:
         self._waits.update((wait.id, wait) for wait in waits)

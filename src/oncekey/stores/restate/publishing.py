@@ -51,7 +51,9 @@ async def publish(ctx: Any, body: bytes) -> bytes:
     claims = OneClaim(record)
     taken = Keys(claims).spend(insert)
     if isinstance(taken, Record):
-        return pack([taken, await _published(ctx, taken.id)])
+        first = await _published(ctx, taken.id)
+        past = first is not None and first.expires_at <= insert.created_at
+        return pack([taken, None if past else first])
     if claims.record is not record:
         request.keep(ctx, record, claims.record)
         ctx.set(_PUBLISHED, pack(event), serde=BYTES)

@@ -17,6 +17,7 @@ SERVICE = "oncekey.Topic"
 _WAIT, _DROPPED = "w:", "x:"
 # By then, whoever was still registering a wait has done so.
 _LATE = timedelta(minutes=1)
+_PAGE_BYTES = 4 << 20
 
 
 def topic_id(tenant: str, topic: str) -> str:
@@ -60,21 +61,23 @@ async def drop_waits(ctx: Any, body: bytes) -> bytes:
 
 
 async def waits(ctx: Any, body: bytes) -> bytes:
-    """`[after, until, limit]`: a page of those made by then, oldest first."""
+    """`[after, until, limit]`: those made by then, oldest first, and whether these are all."""
     after, until, limit = unpack(body)
     names = await ctx.state_keys()
     dropped = {name[len(_DROPPED) :] for name in names if name.startswith(_DROPPED)}
     first = _named(_WAIT, after)
     found: list[Promise] = []
+    size = 0
     for name in sorted(name for name in names if name.startswith(_WAIT) and name > first):
-        if len(found) >= limit:
-            break
+        if len(found) >= limit or size > _PAGE_BYTES:
+            return pack([found, False])
         kept = None
         if name[len(_WAIT) :] not in dropped:
             kept = await ctx.get(name, serde=BYTES)
         if kept is not None and (wait := unpack(kept)).created_at <= until:
             found.append(wait)
-    return pack(found)
+            size += len(kept)
+    return pack([found, True])
 
 
 async def find_waits(ctx: Any, body: bytes) -> bytes:
