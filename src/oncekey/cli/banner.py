@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from oncekey.compose.address import without_secrets
 from oncekey.config import RouteSettings, Settings
+from oncekey.core.ledger import Ledger
 from oncekey.webhooks.sources import Source
 
 _KEY = "Idempotency-Key: try-1"
@@ -23,6 +24,8 @@ class Banner(NamedTuple):
     """Of the API key that was made for trying things out."""
     webhook: Source | None = None
     """The one that was made for it."""
+    cluster: tuple[str, ...] = ()
+    """What there is to say about a ledger on several machines."""
 
     @property
     def url(self) -> str:
@@ -35,6 +38,7 @@ class Banner(NamedTuple):
         lines = [
             f"OnceKey serves {served or self._otherwise()} on {self.url}",
             f"Ledger: {without_secrets(settings.store.url)}",
+            *self.cluster,
             *self._callers(),
             *self._webhooks(),
         ]
@@ -89,6 +93,12 @@ class Banner(NamedTuple):
             "{oncekey}": shlex.quote(sys.argv[0]),
         }
         return [_filled(each, told) for each in self.settings.app.examples]
+
+
+def cluster_lines(ledger: Ledger) -> tuple[str, ...]:
+    """Where Restate is, how it reaches this process, and who serves what all of them share."""
+    describe = getattr(ledger.store, "describe", None)
+    return () if describe is None else tuple(describe())
 
 
 def _filled(example: str, told: dict[str, str]) -> str:

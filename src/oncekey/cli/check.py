@@ -12,7 +12,7 @@ import click
 from oncekey.cli.failure import Failure
 from oncekey.cli.options import configured
 from oncekey.cli.text import escaped
-from oncekey.compose.address import Memory, address_of, without_secrets
+from oncekey.compose.address import Memory, Restate, address_of, without_secrets
 from oncekey.config import Settings
 from oncekey.config.cautions import cautions_of
 from oncekey.config.variables import Variable, variables_of
@@ -44,7 +44,7 @@ def check(settings: Settings, *, offline: bool, strict: bool) -> None:
     warnings += [*cautions_of(settings), *_check_secrets(settings, offline=offline)]
     if not offline and (settings.upstreams or settings.auth.jwt is not None):
         warnings += asyncio.run(_reach(settings))
-    _check_store(settings, offline=offline)
+    warnings += _check_store(settings, offline=offline)
     for each in warnings:
         click.echo(f"warning: {escaped(each)}", err=True)
     if warnings and strict:
@@ -108,15 +108,30 @@ async def _reach(settings: Settings) -> list[str]:
     return warnings
 
 
-def _check_store(settings: Settings, *, offline: bool) -> None:
+def _check_store(settings: Settings, *, offline: bool) -> list[str]:
     address = address_of(settings.store.url)
     shown = without_secrets(settings.store.url)
     if offline:
         click.echo(f"store: {shown}, not tried")
     elif isinstance(address, Memory):
         click.echo("store: memory://, lost when the process ends")
+    elif isinstance(address, Restate):
+        return _check_cluster(address)
     else:
         click.echo(f"store: {shown}, {_state_of(settings.store.url)}")
+    return []
+
+
+def _check_cluster(address: Restate) -> list[str]:
+    from oncekey.stores.restate.checking import look_at
+    from oncekey.stores.restate.place import place_of
+
+    seen = asyncio.run(look_at(place_of(address.url)))
+    first, *others = seen.found
+    click.echo(f"store: {without_secrets(address.url)}, {first}")
+    for each in others:
+        click.echo(f"store: {each}")
+    return [f"store: {each}" for each in seen.warnings]
 
 
 def _targets_of(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from oncekey.cli.options import configured
-from oncekey.compose.address import without_secrets
+from oncekey.compose.address import Restate, address_of, without_secrets
 from oncekey.config import Settings
 
 
@@ -24,8 +24,11 @@ def migrate(settings: Settings) -> None:
     """
     from oncekey.compose.tables import migrate as run_migrations
 
-    done = run_migrations(settings.store.url)
     shown = without_secrets(settings.store.url)
+    if isinstance(address_of(settings.store.url), Restate):
+        click.echo(f"{shown}: nothing to do, Restate has no tables")
+        return
+    done = run_migrations(settings.store.url)
     if done:
         click.echo(f"{shown}: ran migration {', '.join(map(str, done))}")
     else:

@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import socket
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
@@ -18,15 +19,18 @@ import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
-from oncekey.cli.banner import Banner
+from oncekey.cli.banner import Banner, cluster_lines
 from oncekey.cli.demo import demo_key, demo_webhook
 from oncekey.cli.failure import Failure
 from oncekey.cli.reload import Reload, Rereading, Terminal, hold, staying, was_held
+from oncekey.compose.address import Restate, address_of, without_secrets
 from oncekey.compose.service import Service, service_of
 from oncekey.config import Settings
+from oncekey.core.errors import StoreUnavailable
 from oncekey.edge.serving.lane import EdgeProtocol
 from oncekey.webhooks.sources import Source
 
+_LOOK_AGAIN = 0.5
 _NO_START = "the app did not start; what it said about it is above"
 
 
@@ -37,7 +41,7 @@ def run(settings: Settings, read: Callable[[], Settings]) -> None:
     """
     hold()
     _allow_connections()
-    service = service_of(settings)
+    service = _patiently(settings)
     try:
         listening = _listen(settings)
         secret, webhook = asyncio.run(_made_to_try(settings, service))
@@ -47,11 +51,32 @@ def run(settings: Settings, read: Callable[[], Settings]) -> None:
     port = listening.getsockname()[1]
     banner = Banner(settings, port, service.has_api, secret, webhook)
     if settings.server.workers > 1:
+        banner = banner._replace(cluster=cluster_lines(service.ledger))
         # It was built to see that it can be; each worker builds its own.
         service.at_end()
         _run_workers(settings, Rereading(read), listening, banner)
     else:
         _run_alone(settings, Rereading(read), service, listening, banner)
+
+
+def _patiently(settings: Settings) -> Service:
+    """A cluster is often started together with those that use it."""
+    deadline = time.monotonic() + settings.restate.startup_timeout
+    is_told = False
+    while True:
+        try:
+            return service_of(settings)
+        except StoreUnavailable as error:
+            if not isinstance(address_of(settings.store.url), Restate):
+                raise
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise
+            if not is_told:
+                said = without_secrets(str(error))
+                click.echo(f"Waiting for Restate, up to {left:.0f} s more: {said}", err=True)
+                is_told = True
+            time.sleep(_LOOK_AGAIN)
 
 
 def _run_alone(
@@ -127,7 +152,7 @@ class _Workers(Multiprocess):
             return
         with staying() as stays:
             # To see that it can be built: workers that cannot start would end the server.
-            service_of(settings).at_end()
+            service_of(settings, hosts=False).at_end()
         if stays:
             return
         self._settings = settings
@@ -154,7 +179,8 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         durable = self._service.durable
-        click.echo(self._banner.text(durable.grpc_port if durable else None))
+        banner = self._banner._replace(cluster=cluster_lines(self._service.ledger))
+        click.echo(banner.text(durable.grpc_port if durable else None))
 
 
 def _uvicorn(settings: Settings, ready: Callable[[], Service]) -> uvicorn.Config:

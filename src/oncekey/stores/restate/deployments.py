@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import msgspec
 
 from oncekey.core.errors import StoreError, StoreUnavailable
 from oncekey.stores.restate.admin import Admin
+from oncekey.stores.restate.link import text
 from oncekey.stores.restate.nodes import Reply
 
 _NOT_FOUND, _REFUSED = 404, 400
@@ -29,8 +31,9 @@ class Deployment(NamedTuple):
 
 
 class Deployments:
-    def __init__(self, admin: Admin) -> None:
+    def __init__(self, admin: Admin, *, patience: float = _PATIENCE) -> None:
         self._admin = admin
+        self._patience = patience
 
     async def serving(self, service: str) -> Deployment | None:
         """The one that gets the calls of a service; None when nobody registered it."""
@@ -44,6 +47,15 @@ class Deployments:
         names = frozenset(each["name"] for each in told["services"])
         return Deployment(id_, told.get("uri", "").rstrip("/"), names)
 
+    async def places_of(self, services: Iterable[str]) -> dict[str, str]:
+        """The address at which each is called; those that nobody registered are left out."""
+        named = ", ".join(map(text, services))
+        rows = await self._admin.query(
+            "SELECT s.name, d.endpoint FROM sys_service s JOIN sys_deployment d "  # noqa: S608
+            f"ON s.deployment_id = d.id WHERE s.name IN ({named})"
+        )
+        return {row["name"]: row["endpoint"].rstrip("/") for row in rows}
+
     async def register(self, uri: str) -> None:
         """Let Restate find out which services are at `uri`, and call them there."""
         await self._discover("POST", "/deployments", uri, force=True)
@@ -54,12 +66,16 @@ class Deployments:
 
     async def is_reached(self, uri: str, *, patience: float) -> bool:
         """Whether Restate can call it, as Restate itself sees it."""
+        return await self.obstacle(uri, patience=patience) is None
+
+    async def obstacle(self, uri: str, *, patience: float) -> str | None:
+        """Why Restate cannot call an address; None when it can. Nothing is changed."""
         try:
             # Forced, or what is known of the address would do.
             reply = await self._ask("POST", "/deployments", uri, patience, dry_run=True, force=True)
-        except StoreUnavailable:
-            return False
-        return reply.status < _REFUSED
+        except StoreUnavailable as error:
+            return str(error)
+        return None if reply.status < _REFUSED else _reason(reply)
 
     async def _discover(self, method: str, path: str, uri: str, **more: Any) -> None:
         """Raises `StoreError` when Restate cannot call that address."""
@@ -81,7 +97,7 @@ class Deployments:
         return await self._admin.ask(method, path, body, patience=patience)
 
     async def _told(self, method: str, path: str) -> Any:
-        reply = await self._admin.ask(method, path)
+        reply = await self._admin.ask(method, path, patience=self._patience)
         return None if reply.status == _NOT_FOUND else msgspec.json.decode(reply.body)
 
 
