@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 # Whoever asked is answered by then, also when the execution goes on.
 _HOLD = 1.0
-# While it goes on, somebody looks whether its process still lives.
-_LOOK_AGAIN = 10.0
 # What this process cannot have run is soon another's.
 _AT_ONCE = 0.5
+# While it goes on, somebody looks after so much of a lease whether its process still lives.
+_OF_LEASE = 2 / 3
 
 
 class RestateRuns(Runs):
@@ -36,6 +36,8 @@ class RestateRuns(Runs):
         self._activations: dict[int, Activation] = {}
         self._queue = Queue()
         self._catching: asyncio.Task[Any] | None = None
+        store: Any = self.asking.store
+        self._look_again: float = max(_HOLD, store.lease * _OF_LEASE)
         self._rung = False
 
     # -- what Restate asks for -------------------------------------------------------------
@@ -61,7 +63,7 @@ class RestateRuns(Runs):
         with suppress(TimeoutError):
             async with asyncio.timeout(0 if again else _HOLD):
                 return await asyncio.shield(known.over)
-        return _LOOK_AGAIN
+        return self._look_again
 
     def _new(
         self, before: Activation | None, place: Place, number: int, dispatch: int
@@ -105,9 +107,9 @@ class RestateRuns(Runs):
             self._take_all([answer])
             run = self._runs[activation.number]
         if run is None:
-            self._over(activation, None if isinstance(answer, Lost) else _LOOK_AGAIN)
+            self._over(activation, None if isinstance(answer, Lost) else self._look_again)
         elif run.lying or run.closed:
-            self._over(activation, None if run.lying else _LOOK_AGAIN)
+            self._over(activation, None if run.lying else self._look_again)
         activation.run = run
         if self._starved:
             self.pick_up()
@@ -197,7 +199,7 @@ class RestateRuns(Runs):
 
     def forget(self, run: Run) -> None:
         super().forget(run)
-        self._rests(run, _LOOK_AGAIN)
+        self._rests(run, self._look_again)
 
     def _rests(self, run: Run, wait: float | None) -> None:
         activation = self._activations.get(run.id)

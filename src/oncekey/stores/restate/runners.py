@@ -14,6 +14,8 @@ from oncekey.stores.restate.objects import BYTES, JSON, retry_policy
 from oncekey.stores.restate.values import pack, unpack
 
 RUN = "run"
+# A process that stands still answers nothing, and keeps its connections: others are asked then.
+_ABORT = timedelta(seconds=10)
 
 
 class Runner(Protocol):
@@ -47,16 +49,18 @@ class Runners:
         await self._endpoint.serve(*(self._service_of(name) for name in names))
 
     async def remove(self, runner: Runner) -> None:
-        """Its services stay where they are: Restate would not know what to do with calls of one
-        that is gone. Now it tries them again until somebody runs them."""
+        """Restate tries its services again until somebody runs them, here or elsewhere."""
         for runners in self._runners.values():
             if runner in runners:
                 runners.remove(runner)
+        if not any(self._runners.values()):
+            self._endpoint.rest()
 
     def _service_of(self, name: str) -> restate.Service:
         made = restate.Service(
             name,
             journal_retention=timedelta(0),
+            abort_timeout=_ABORT,
             ingress_private=True,
             invocation_retry_policy=retry_policy(),
         )

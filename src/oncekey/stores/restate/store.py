@@ -16,6 +16,7 @@ from oncekey.core.errors import ConfigurationError, LedgerClosed, OnceKeyError
 from oncekey.core.fork import around_forks
 from oncekey.core.ports import Answer, Beat, Faults, Found, Query, Request, Waiter
 from oncekey.stores.restate.cluster import Cluster
+from oncekey.stores.restate.forward import Forwards
 from oncekey.stores.restate.options import RestateOptions
 from oncekey.stores.restate.place import RestatePlace
 from oncekey.stores.restate.thread import LoopThread
@@ -39,6 +40,8 @@ class RestateStore:
     ) -> None:
         self.place = place
         self.options = options or RestateOptions()
+        self.forwards = Forwards(place.space)
+        """Requests of an edge in this process, which may have another life of the store."""
         self.lease = lease
         self._heartbeat = heartbeat
         self._closed = False
@@ -96,6 +99,10 @@ class RestateStore:
     def retain(self, classes: Mapping[str, float]) -> None:
         """The configuration has these classes from now on."""
         self._run(lambda cluster: cluster.retain(classes))
+
+    def describe(self) -> list[str]:
+        """For who has started this process."""
+        return self.cluster.describe()
 
     def ring(self) -> None:
         with suppress(OnceKeyError):
@@ -194,6 +201,7 @@ class RestateStore:
             heartbeat=self._heartbeat,
             fault=self._fault,
             options=self.options,
+            forwards=self.forwards,
         )
         await cluster.open(self._beat)
         return cluster
@@ -209,6 +217,7 @@ class RestateStore:
 
     def forget_parent(self) -> None:
         """A forked child is another owner, on connections of its own."""
+        self.forwards.forget()
         self._starting, self._door = threading.Lock(), threading.RLock()
         if self._cluster is not None:
             self._cluster.endpoint.let_go()
