@@ -24,6 +24,7 @@ pytest_plugins = [
     "tests.fixtures.workshop",
     # Of those above.
     "tests.fixtures.edge_site",
+    "tests.fixtures.restate_edge",
     "tests.fixtures.stronghold",
     "tests.fixtures.hooks",
     "tests.fixtures.ways",

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from oncekey.compose.configured import rule_for
 from oncekey.compose.durable import DurableWork
@@ -31,6 +31,10 @@ from oncekey.integrations.lifespan import App
 from oncekey.upstream import Upstream
 from oncekey.webhooks.receiver import Receiver
 
+if TYPE_CHECKING:
+    # It needs Restate's SDK.
+    from oncekey.compose.passage import Passage
+
 
 class Built(NamedTuple):
     """An edge, and what it holds open."""
@@ -39,12 +43,20 @@ class Built(NamedTuple):
     upstreams: dict[str, Upstream]
     identities: Identities
     receiver: Receiver
+    passage: Passage | None
+    """Through Restate, when the ledger is there."""
+
+    def put_in_force(self) -> None:
+        if self.passage is not None:
+            self.passage.put_in_force()
 
     async def close(self, grace: float) -> None:
         try:
             for each in self.upstreams.values():
                 await each.close(grace)
             await self.identities.close()
+            if self.passage is not None:
+                await self.passage.close()
         finally:
             self.receiver.close()
 
@@ -70,6 +82,7 @@ class EdgeWork:
         self._has_app = has_app
         self._reserved = reserved
         self._built = self._build(settings)
+        self._built.put_in_force()
         self._grace = settings.server.grace
         self._retiring: set[asyncio.Task[None]] = set()
         self.app = EdgeApp(self._built.edge, app)
@@ -80,6 +93,7 @@ class EdgeWork:
         def put_in_force() -> None:
             old, self._built = self._built, built
             self.app.edge = built.edge
+            built.put_in_force()
             task = asyncio.get_running_loop().create_task(self._retire(old))
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
@@ -111,9 +125,12 @@ class EdgeWork:
         table = Table(edge_routes_of(settings, upstreams))
         identities = identities_of(settings, self._ledger, self._callers)
         receiver = self._receiver(settings, table, identities)
+        passage = _passage_of(settings, self._ledger)
         edge = Edge(
             table,
-            Proxy(table, identities, self._ledger),
+            passage.proxy(table, identities)
+            if passage is not None
+            else Proxy(table, identities, self._ledger),
             Recovery(table, self._ledger),
             Hooks(receiver, settings.webhooks.max_body),
             self._document(settings, table),
@@ -123,7 +140,7 @@ class EdgeWork:
             self._reserved,
             self._has_app,
         )
-        return Built(edge, upstreams, identities, receiver)
+        return Built(edge, upstreams, identities, receiver, passage)
 
     def _document(self, settings: Settings, table: Table) -> bytes:
         # What was set at run time wins, as it does for the answers themselves.
@@ -147,6 +164,16 @@ class EdgeWork:
             takeover=forwarding.takeover,
             public_url=settings.webhooks.public_url,
         )
+
+
+def _passage_of(settings: Settings, ledger: Ledger) -> Passage | None:
+    if getattr(ledger.store, "forwards", None) is None:
+        return None
+    from oncekey.compose.passage import Passage
+
+    # Connections belong to one loop, and Restate calls on that of the store.
+    upstreams = upstreams_of(settings)
+    return Passage(settings, ledger, edge_routes_of(settings, upstreams), upstreams)
 
 
 def upstreams_of(settings: Settings) -> dict[str, Upstream]:

@@ -73,9 +73,7 @@ class Concluding:
         if self._route.uncertain != "refuse":
             claim.abandon()
             return self._problem(error.code)
-        told = outcome_unknown_behind(claim.operation_id)
-        outcome = Outcome(Kind.RESPONSE, told.status, _without_operation(told.headers), told.body)
-        missed = await self._keep(outcome, final=True)
+        missed = await self._keep(outcome_of_uncertain(claim.operation_id), final=True)
         return self._problem(error.code) if missed is None else Answer(*missed)
 
     # -- answers that come piece by piece ------------------------------------------------
@@ -145,6 +143,12 @@ def kept_of(answer: Answer, rule: Rule) -> Outcome:
     if len(body) > rule.max_stored_body or way_of(headers, rule) == "stream":
         return Outcome(Kind.UNKEPT, status)
     return make(Outcome, (Kind.RESPONSE, status, kept(headers, rule), body))
+
+
+def outcome_of_uncertain(operation_id: str) -> Outcome:
+    """What everyone is told of a request that broke off."""
+    told = outcome_unknown_behind(operation_id)
+    return Outcome(Kind.RESPONSE, told.status, _without_operation(told.headers), told.body)
 
 
 def _without_operation(headers: Headers) -> Headers:

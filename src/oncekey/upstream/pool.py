@@ -69,6 +69,11 @@ class Upstream:
         idle = len(self._idle)
         return Load(len(self._live) - idle, idle, len(self._connecting), len(self._waiting))
 
+    @property
+    def longest(self) -> float:
+        """Seconds until an ask has failed of which nothing is heard."""
+        return self._connect_timeout + self._timeout
+
     def ask(
         self,
         method: bytes,

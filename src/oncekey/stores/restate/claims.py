@@ -24,6 +24,8 @@ from oncekey.core.ports import (
     Take,
 )
 from oncekey.stores.restate.columns import begins, is_same
+from oncekey.stores.restate.envelope import shared_key
+from oncekey.stores.restate.holding import Holding
 from oncekey.stores.restate.ingress import new_nonce
 from oncekey.stores.restate.life import Life
 from oncekey.stores.restate.link import Link, text
@@ -53,6 +55,7 @@ class Claims:
     def __init__(self, link: Link, life: Life) -> None:
         self._link = link
         self._life = life
+        self._holding = Holding(link.ingress, link.admin, link.space)
         # Whoever concludes a claim names its number, and it is mostly one of this process.
         self._keys: dict[int, bytes] = {}
 
@@ -65,7 +68,7 @@ class Claims:
             Release: self._conclude,
             Abandon: self._conclude,
             Peek: self._peek,
-            Purge: lambda purge: self._link.call(SERVICE, purge.digest.hex(), "purge", None),
+            Purge: self._purge,
         }
 
     async def _claim(self, digest: bytes, number: int, request: Any) -> Answer:
@@ -134,6 +137,28 @@ class Claims:
                 continue
             return
 
+    async def _purge(self, purge: Purge) -> bool:
+        """Also what Restate itself remembers of a request that was forwarded."""
+        fingerprint = await self._link.call(SERVICE, purge.digest.hex(), "purge", None)
+        if fingerprint is None:
+            return False
+        shared = shared_key(purge.digest, bytes.fromhex(fingerprint))
+        try:
+            await self._holding.forget(purge.digest, shared)
+        except StoreUnavailable:
+            self._link.begin(self._forget_surely(purge.digest, shared))
+            raise
+        return True
+
+    async def _forget_surely(self, digest: bytes, shared: str) -> None:
+        while True:
+            await asyncio.sleep(_PAUSE)
+            try:
+                await self._holding.forget(digest, shared)
+            except StoreUnavailable:
+                continue
+            return
+
     # -- reading -------------------------------------------------------------------------
 
     async def _peek(self, peek: Peek) -> Found | None:
@@ -141,6 +166,18 @@ class Claims:
             record = await self._read(peek.digest)
         else:
             record = await self._numbered(peek.id)
+        return await self._forwarded(peek) if record is None else await self.found(record)
+
+    async def _forwarded(self, peek: Peek) -> Found | None:
+        """What is being forwarded has no record before its end."""
+        if peek.digest is None:
+            holder = await self._holding.numbered(peek.id)
+        else:
+            holder = await self._holding.of(peek.digest)
+        if holder is not None:
+            return Found(holder.mark.record, lapsed=False)
+        # It may have ended in between.
+        record = None if peek.digest is None else await self._read(peek.digest)
         return None if record is None else await self.found(record)
 
     async def _read(self, digest: bytes) -> Record | None:

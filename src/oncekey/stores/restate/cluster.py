@@ -18,6 +18,7 @@ from oncekey.stores.restate.bell import RestateBell
 from oncekey.stores.restate.claims import Claims
 from oncekey.stores.restate.deployments import Deployments
 from oncekey.stores.restate.endpoint import Endpoint
+from oncekey.stores.restate.forward import Forwards
 from oncekey.stores.restate.ingress import Ingress, NotServed
 from oncekey.stores.restate.life import Life
 from oncekey.stores.restate.link import Link
@@ -50,6 +51,7 @@ class Cluster:
         heartbeat: float,
         fault: Faults | None,
         options: RestateOptions,
+        forwards: Forwards,
     ) -> None:
         self.place = place
         self.options = options
@@ -62,7 +64,7 @@ class Cluster:
         self.claims = Claims(self.link, self.life)
         self.bell = RestateBell(self.link)
         self.deployments = Deployments(self.admin)
-        self.objects = shared_objects()
+        self.objects = shared_objects(forwards)
         self.retaining = Retaining(self.admin, self.objects[0], options)
         self.endpoint = Endpoint(place, self.deployments, self.objects, shares=options.shares)
         self.runners = Runners(self.endpoint)

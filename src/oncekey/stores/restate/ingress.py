@@ -67,6 +67,29 @@ class Ingress:
                 f"Restate did not answer within {patience:g} s: {trouble or 'no answer'}"
             ) from None
 
+    async def post(self, path: str, body: bytes, *, patience: float = 10.0) -> bytes:
+        """What Restate itself answers, asked until it does. Raises `StoreUnavailable`."""
+        trouble = ""
+        try:
+            async with asyncio.timeout(patience):
+                while True:
+                    try:
+                        target = path.encode()
+                        reply = await self._nodes.ask(
+                            b"POST", target, (_JSON,), body, timeout=patience
+                        )
+                    except UpstreamError as error:
+                        trouble = str(error)
+                    else:
+                        if reply.status == _OK:
+                            return reply.body
+                        trouble = f"status {reply.status}"
+                    await asyncio.sleep(_PAUSE)
+        except TimeoutError:
+            raise StoreUnavailable(
+                f"Restate did not answer within {patience:g} s: {trouble or 'no answer'}"
+            ) from None
+
 
 def new_nonce() -> str:
     return secrets.token_hex(12)

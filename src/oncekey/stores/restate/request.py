@@ -156,10 +156,10 @@ async def peek(ctx: Any, _: bytes) -> bytes:
 
 
 async def purge(ctx: Any, _: bytes) -> bytes:
-    """Whether there was something to forget."""
+    """The fingerprint of what was forgotten, if there was something."""
     record = await load(ctx)
     keep(ctx, record, None)
-    return pack(record is not None)
+    return pack(None if record is None else record.fingerprint.hex())
 
 
 async def sweep(ctx: Any, body: bytes) -> bytes:

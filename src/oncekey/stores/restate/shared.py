@@ -11,6 +11,7 @@ from oncekey.stores.restate.dispatch import work_service
 from oncekey.stores.restate.event import event_object, lookback_object
 from oncekey.stores.restate.events import RestateEvents, events_service
 from oncekey.stores.restate.execution import execution_object
+from oncekey.stores.restate.forward import Forwards, add_forward
 from oncekey.stores.restate.keys import add_key_handlers
 from oncekey.stores.restate.life import Life
 from oncekey.stores.restate.link import Link
@@ -23,10 +24,12 @@ from oncekey.stores.restate.rooms.all import row_objects, row_rooms
 from oncekey.stores.restate.topic import topic_object
 
 
-def shared_objects() -> list[Any]:
-    """The first is the one by which others see that somebody serves them."""
+def shared_objects(forwards: Forwards | None = None) -> list[Any]:
+    """The first is the one by which others see that somebody serves them. Without `forwards`, only
+    to be looked at."""
     requests = new_object(request.SERVICE)
     request.add_handlers(requests)
+    add_forward(requests, forwards or Forwards(""))
     add_publishing(requests)
     add_key_handlers(requests)
     return [

@@ -1,0 +1,97 @@
+"""Requests that Restate calls for: services behind are asked as the proxy asks them, on the loop of
+the store, and what is kept of their answers is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from oncekey.core.errors import InvalidInput, UpstreamError, UpstreamUncertain, UpstreamUnreachable
+from oncekey.core.finality import is_final_status
+from oncekey.core.ledger import Ledger
+from oncekey.core.model import Headers, Kind, Outcome, operation_id_of
+from oncekey.edge.asked import Answer, Pairs
+from oncekey.edge.concluding import kept_of, outcome_of_uncertain
+from oncekey.edge.policy import EdgeRoute
+from oncekey.edge.sending import Listening
+from oncekey.edge.troubles import Troubles
+from oncekey.stores.restate.envelope import LARGEST_ANSWER, Envelope, First, Ran
+from oncekey.wire.answer import first_marks
+from oncekey.wire.problem import Response, problem, problem_of
+
+
+class Performing:
+    """`routes` have upstreams of their own: connections belong to one loop."""
+
+    def __init__(self, routes: Iterable[EdgeRoute], ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._routes: dict[str, EdgeRoute] = {}
+        for route in routes:
+            if route.upstream is not None:
+                for method in route.methods:
+                    self._routes.setdefault(route.place(method), route)
+        self.now = ledger.clock.now
+        self._troubles = Troubles(ledger.clock.steady)
+
+    def knows(self, endpoint: str) -> bool:
+        return endpoint in self._routes
+
+    async def __call__(self, envelope: Envelope) -> Ran:
+        route = self._routes[envelope.endpoint]
+        operation_id = operation_id_of(envelope.number)
+        try:
+            answer = await self._asked(route, envelope)
+        except (UpstreamUnreachable, InvalidInput) as error:
+            self._tell(error)
+            if isinstance(error, InvalidInput):
+                return _refused(problem_of(error))
+            return _refused(problem(error.code, operation_id=operation_id))
+        except UpstreamUncertain as error:
+            self._tell(error)
+            self._ledger.observe("uncertain", envelope.endpoint)
+            outcome = outcome_of_uncertain(operation_id) if route.uncertain == "refuse" else None
+            return Ran(outcome, First(*problem(error.code, operation_id=operation_id)))
+        if answer.rest is not None:
+            return await self._too_large(route, answer)
+        return _ran(route, answer, operation_id)
+
+    async def _asked(self, route: EdgeRoute, envelope: Envelope) -> Answer:
+        listening = Listening(_gathers)
+        listening.ask = route.upstream.ask(
+            envelope.method, envelope.target, envelope.lines, envelope.body, listening
+        )
+        status, headers, body, rest = await listening.answer()
+        return Answer(status, route.cleaned(tuple(headers)), body, rest)
+
+    async def _too_large(self, route: EdgeRoute, answer: Answer) -> Ran:
+        assert answer.rest is not None
+        await answer.rest.aclose()
+        final = is_final_status(answer.status, route.rule.store_server_errors)
+        return Ran(Outcome(Kind.UNKEPT, answer.status) if final else None, None)
+
+    def _tell(self, error: UpstreamError | InvalidInput) -> None:
+        self._troubles.tell(error.code, str(error))
+
+
+def _gathers(_: int, headers: Headers | Pairs) -> int:
+    """An envelope carries what is too large to be kept as well, but no answer without end."""
+    for name, value in headers:
+        if name == b"content-type" and value.startswith(b"text/event-stream"):
+            return 0
+        if name == b"content-length" and value.isdigit() and int(value) > LARGEST_ANSWER:
+            return 0
+    return LARGEST_ANSWER
+
+
+def _ran(route: EdgeRoute, answer: Answer, operation_id: str) -> Ran:
+    status, headers, body, _ = answer
+    rule = route.rule
+    outcome = kept_of(answer, rule)
+    stored = outcome.kind is Kind.RESPONSE
+    lines = (*headers, *first_marks(operation_id, stored=stored))
+    final = is_final_status(status, rule.store_server_errors)
+    same = final and stored
+    return Ran(outcome if final else None, First(status, lines, None if same else body))
+
+
+def _refused(answer: Response) -> Ran:
+    return Ran(None, First(*answer))

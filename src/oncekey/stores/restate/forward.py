@@ -1,0 +1,143 @@
+"""The handler `forward` of `oncekey.Request`: ask a service behind once for a key, keep its answer.
+
+Between looking at the record and writing it there is nothing that Restate would have to remember:
+that would cost as much as the call itself. What a process was asked twice, because a node died
+under the first call, it does once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from datetime import timedelta
+from typing import Any, NamedTuple, Protocol
+
+from restate.exceptions import TerminalError
+
+from oncekey.core.model import Record
+from oncekey.stores.restate.envelope import HANDLER, Envelope, Ran, Reply, encode, envelope_of
+from oncekey.stores.restate.objects import add
+from oncekey.stores.restate.request import keep, load
+
+# An upstream may take an hour to answer; a call that Restate breaks off is made again.
+_LONGEST = timedelta(hours=3)
+# A node that took over calls again within seconds.
+_REMEMBERED, _REMEMBERED_BYTES = 4096, 32 << 20
+
+
+class Performs(Protocol):
+    """Asks services behind, in a process that has an edge. Called on the loop of the store."""
+
+    def now(self) -> int: ...
+
+    def knows(self, endpoint: str) -> bool: ...
+
+    async def __call__(self, envelope: Envelope) -> Ran: ...
+
+
+class Running(NamedTuple):
+    """What this process asks a service behind just now."""
+
+    fingerprint: bytes
+    number: int
+
+
+class Forwards:
+    """Forwarded requests of one space in this process. `performs` is whoever asks services behind;
+    None where there is no edge."""
+
+    def __init__(self, space: str) -> None:
+        self._prefix = f"{space}."
+        self.performs: Performs | None = None
+        self.running: dict[bytes, Running] = {}
+        self._runs: dict[int, asyncio.Task[Ran]] = {}
+        self._ended: deque[tuple[int, int]] = deque()
+        self._bytes = 0
+
+    async def forward(self, ctx: Any, body: bytes) -> bytes:
+        envelope = envelope_of(body)
+        digest = envelope.ref.digest
+        name: str = ctx.key()
+        if not name.endswith(f".{digest.hex()}"):
+            raise TerminalError("the envelope belongs to another key")
+        performs = self.performs
+        if (
+            performs is None
+            or not name.startswith(self._prefix)
+            or not performs.knows(envelope.endpoint)
+        ):
+            return encode(Reply("elsewhere", envelope.nonce))
+        before = await load(ctx)
+        told = _told(before, envelope, performs.now())
+        if told is not None:
+            return encode(told)
+        ran = await self._run(performs, digest, envelope)
+        record = None if ran.outcome is None else envelope.settled(ran.outcome, performs.now())
+        keep(ctx, before, record)
+        expires_at = 0 if record is None else record.expires_at
+        reply = Reply("ran", envelope.nonce, envelope.number, envelope.request_id, expires_at, *ran)
+        return encode(reply)
+
+    def forget(self) -> None:
+        """In a forked child: what runs, runs in the parent."""
+        self.running.clear()
+        self._runs.clear()
+        self._ended.clear()
+        self._bytes = 0
+
+    async def drain(self) -> None:
+        """When nothing is asked any more of what was begun."""
+        while self.running:
+            running = [task for task in self._runs.values() if not task.done()]
+            await asyncio.gather(*running, return_exceptions=True)
+            await asyncio.sleep(0)
+
+    async def _run(self, performs: Performs, digest: bytes, envelope: Envelope) -> Ran:
+        task = self._runs.get(envelope.number)
+        if task is None:
+            self.running[digest] = Running(envelope.fingerprint, envelope.number)
+            task = asyncio.ensure_future(performs(envelope))
+            self._runs[envelope.number] = task
+            task.add_done_callback(lambda done: self._end(digest, envelope.number, done))
+        return await asyncio.shield(task)
+
+    def _end(self, digest: bytes, number: int, task: asyncio.Task[Ran]) -> None:
+        self.running.pop(digest, None)
+        if task.cancelled() or task.exception() is not None:
+            del self._runs[number]
+            return
+        size = _size_of(task.result())
+        self._ended.append((number, size))
+        self._bytes += size
+        while len(self._ended) > _REMEMBERED or self._bytes > _REMEMBERED_BYTES:
+            forgotten, size = self._ended.popleft()
+            self._bytes -= size
+            del self._runs[forgotten]
+
+
+def _told(record: Record | None, envelope: Envelope, now: int) -> Reply | None:
+    """What a key that is known already is answered; None when the service behind is to be asked."""
+    if record is None:
+        return None
+    if record.outcome is None or record.link is not None:
+        return Reply("claimed", envelope.nonce, record.id)
+    if record.expires_at <= now:
+        return None
+    if record.fingerprint != envelope.fingerprint:
+        return Reply("mismatch", envelope.nonce)
+    return Reply(
+        "replay", envelope.nonce, record.id, record.request_id, record.expires_at, record.outcome
+    )
+
+
+def _size_of(ran: Ran) -> int:
+    outcome, first = ran
+    kept = 0 if outcome is None else len(outcome.body)
+    return kept + (0 if first is None or first.body is None else len(first.body))
+
+
+def add_forward(to: Any, forwards: Forwards) -> None:
+    add(to, HANDLER, forwards.forward)
+    declared = to.handlers[HANDLER]
+    declared.handler_io.content_type = "application/msgpack"
+    declared.inactivity_timeout = declared.abort_timeout = _LONGEST
