@@ -2,21 +2,22 @@
 
 import pytest
 
+from tests.fixtures.quiet import opened
 from tests.fixtures.stores import Place
 from tests.fixtures.work import Worker
 
 
 @pytest.fixture
 def worker(place: Place) -> Worker:
-    return Worker(place.open())
+    return Worker(opened(place))
 
 
 @pytest.fixture
 def first(shared: Place) -> Worker:
-    return Worker(shared.open())
+    return Worker(opened(shared))
 
 
 @pytest.fixture
 def second(shared: Place) -> Worker:
     """Another process on the database of the first."""
-    return Worker(shared.open())
+    return Worker(opened(shared))

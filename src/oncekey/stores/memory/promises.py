@@ -64,7 +64,7 @@ class MemoryPromises:
         if not isinstance(taken, Record):
             return taken
         holder = self._kept.promise(taken.id)
-        if holder is not None and not _gives_way(holder, forked_from):
+        if holder is not None and not gives_way(holder, forked_from):
             return KeyTaken(holder)
         self._kept.keys.forget(taken.id)
         again = self._kept.keys.claim(insert, link)
@@ -99,13 +99,13 @@ class MemoryPromises:
         promise = self._kept.find(request.target)
         if promise is None or promise.kind is not PromiseKind.PROMISE:
             return self._park(request)
-        insert = _named(request)
+        insert = named(request)
         before = self._kept.keys.used(insert)
-        if before is not None and not _is_for(before, promise):
+        if before is not None and not is_for(before, promise):
             return RequestKeyReused()
         if before is not None and promise.state is not PromiseState.PENDING:
-            return AlreadySettled(promise, again=_is_by(promise, insert), key_new=False)
-        if _key_has_expired(request, promise):
+            return AlreadySettled(promise, again=is_by(promise, insert), key_new=False)
+        if key_has_expired(request, promise):
             return KeyExpired(promise)
         if before is not None:
             # It was parked, and its time was over before there was a promise.
@@ -118,7 +118,7 @@ class MemoryPromises:
             promise.id, request.state, request.body, request.settled_by, request.now
         )
         if settled is None:
-            return AlreadySettled(promise, again=_is_by(promise, insert))
+            return AlreadySettled(promise, again=is_by(promise, insert))
         return settled._replace(woken=self._adopted(settled.woken, request))
 
     def _adopted(self, woken: Woken | None, request: Resolve) -> Woken | None:
@@ -133,7 +133,7 @@ class MemoryPromises:
 
     def _park(self, request: Resolve) -> Resolution | Gone:
         """No promise has the key: keep the resolution for the one that will. The first counts."""
-        park, insert, taken = request.park, _named(request), None
+        park, insert, taken = request.park, named(request), None
         if park is None:
             return None
         if insert is not None:
@@ -168,30 +168,30 @@ class MemoryPromises:
         return AlreadySettled(promise, again=again, key_new=False)
 
 
-def _key_has_expired(request: Resolve, promise: Promise) -> bool:
+def key_has_expired(request: Resolve, promise: Promise) -> bool:
     by_key, expires_at = request.target.digest is not None, promise.key_expires_at
     return by_key and expires_at is not None and expires_at <= request.now
 
 
-def _gives_way(holder: Promise, forked_from: int | None) -> bool:
+def gives_way(holder: Promise, forked_from: int | None) -> bool:
     """A promise that will never be settled by its key does not keep it; what a fork waits for
     anew, its source has done with."""
     again = holder.execution is not None and holder.execution == forked_from
     return holder.state in _LOST or (again and holder.state is not PromiseState.PENDING)
 
 
-def _is_for(record: Record, promise: Promise) -> bool:
+def is_for(record: Record, promise: Promise) -> bool:
     """Whether a request key that was used before was used for this promise."""
     if record.link is not None:
         return record.link.id == promise.public_id
     return promise.key is not None and record.request_id == f"key:{promise.key}"
 
 
-def _is_by(promise: Promise, insert: Insert | None) -> bool:
+def is_by(promise: Promise, insert: Insert | None) -> bool:
     return insert is not None and promise.settled_by == insert.operation.ref.key
 
 
-def _named(request: Resolve) -> Insert | None:
+def named(request: Resolve) -> Insert | None:
     """The record of a request that may be parked says for which key, so that it is known again
     when nothing has the key any more."""
     insert, park = request.insert, request.park

@@ -16,9 +16,11 @@ class Creation(NamedTuple):
     owner: int
     digest: bytes | None = None
     entries: tuple[Entry, ...] = ()
-    caller: int | None = None
-    """The execution that waits for its end, and the promise it does so with."""
+    parent: int | None = None
+    """The execution that makes it, and the promise by which that waits for its end."""
     promise: int = 0
+    seq: int = 0
+    """Where a parent that does not wait for it has journaled it."""
 
 
 class Claiming(NamedTuple):
@@ -84,7 +86,6 @@ class Position(NamedTuple):
     promise: Promise | None = None
     entry: Entry | None = None
     is_registered: bool = True
-    forked_from: int | None = None
 
 
 class Registered(NamedTuple):

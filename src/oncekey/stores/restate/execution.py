@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oncekey.stores.restate.objects import add, new_object
-from oncekey.stores.restate.work import beginning, passing, settling
+from oncekey.stores.restate.work import beginning, passing, settling, waiting
 
 SERVICE = "oncekey.Execution"
 _WRITES = (
@@ -15,6 +15,14 @@ _WRITES = (
     beginning.hand_back,
     beginning.rouse,
     beginning.pick,
+    waiting.hold,
+    waiting.wait,
+    waiting.registered,
+    waiting.refuse,
+    waiting.spawn,
+    waiting.disown,
+    waiting.add_token,
+    waiting.unkey,
     settling.settle,
     settling.tell,
     settling.match,
@@ -23,8 +31,9 @@ _WRITES = (
     passing.tick,
     passing.ripen,
     passing.forget,
+    passing.control,
 )
-_READS = (beginning.load, beginning.find, beginning.journal)
+_READS = (beginning.load, beginning.find, beginning.journal, waiting.promise, passing.fork)
 
 
 def execution_object() -> Any:

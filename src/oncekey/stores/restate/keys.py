@@ -13,6 +13,7 @@ from oncekey.stores.restate.request import keep, load, record_of
 from oncekey.stores.restate.values import numbered, pack, unnumbered, unpack
 from oncekey.stores.restate.work.calls import id_of, send
 from oncekey.stores.restate.work.following import EXECUTIONS, REQUESTS, nonce_of
+from oncekey.stores.restate.work.letting_go import let_go
 
 PARKED, UNTIL = "parked", "until"
 
@@ -23,9 +24,12 @@ async def claim(ctx: Any, body: bytes) -> bytes:
     insert, now = asked.insert, asked.insert.created_at
     record = await load(ctx)
     if record is not None and record.id == insert.id and record.owner == ENGINE:
-        return pack(Claimed(None, await _parked_for(ctx, insert.id, now)))
+        if record.link is None and asked.link is not None:
+            keep(ctx, record, record._replace(link=asked.link))
+        return pack(Claimed(None, await _parked_for(ctx, asked)))
     if record is not None and record.id != asked.instead and not _is_past(record, now):
         return pack(Claimed(record))
+    let_go(ctx, record)
     made = record_of(insert, ENGINE)._replace(link=asked.link)
     if asked.outcome is not None:
         made = made._replace(completed_at=now, outcome=asked.outcome)
@@ -40,7 +44,7 @@ async def claim(ctx: Any, body: bytes) -> bytes:
             asked.creation,
             nonce=nonce_of(asked.creation),
         )
-    return pack(Claimed(None, await _parked_for(ctx, insert.id, now)))
+    return pack(Claimed(None, await _parked_for(ctx, asked)))
 
 
 def _remember(ctx: Any, record: Record) -> None:
@@ -100,20 +104,24 @@ async def expire(ctx: Any, body: bytes) -> bytes:
         return pack(False)
     ctx.clear(UNTIL)
     is_promise = record is not None and record.link is not None and record.outcome is None
-    if is_promise and record is not None and record.expires_at <= now:
-        keep(ctx, record, None)
-    return pack(is_promise)
+    if not is_promise or record is None or record.expires_at > now:
+        return pack(False)
+    let_go(ctx, record)
+    keep(ctx, record, None)
+    return pack(True)
 
 
 # -- what came before its promise --------------------------------------------------------------
 
 
-async def _parked_for(ctx: Any, promise: int, now: int) -> Parking | None:
-    """What is to be delivered to this promise. It is another's once that has been told of it."""
+async def _parked_for(ctx: Any, asked: Claiming) -> Parking | None:
+    """What is to be delivered to a promise that has the key now. Once one has been told of it, it
+    is for no other."""
     kept = await ctx.get(PARKED, serde=BYTES)
-    if kept is None:
+    if kept is None or asked.link is None or asked.link.kind != "promise" or asked.outcome:
         return None
     parked: Parking = unnumbered(kept)
+    promise, now = asked.insert.id, asked.insert.created_at
     if parked.taken_by == promise:
         return parked
     if parked.taken_by or parked.expires_at <= now:
@@ -121,9 +129,39 @@ async def _parked_for(ctx: Any, promise: int, now: int) -> Parking | None:
         return None
     taken = parked._replace(taken_by=promise)
     ctx.set(PARKED, numbered(taken.expires_at, taken), serde=BYTES)
+    if taken.digest is not None:
+        # The record of the request says for which promise it was in the end.
+        told = [taken.request, asked.link.id]
+        send(ctx, REQUESTS, taken.digest.hex(), "link", told)
     return taken
 
 
+async def park(ctx: Any, body: bytes) -> bytes:
+    """`[Parking, now]`: keep it, unless a promise has the key, or something came earlier. Answers
+    `[record or None, until when it is kept, whether that was kept before]`."""
+    parking, now = unpack(body)
+    record = await load(ctx)
+    if record is not None and record.link is not None and record.link.kind == "promise":
+        return pack([record, 0, False])
+    kept = await ctx.get(PARKED, serde=BYTES)
+    early: Parking | None = None if kept is None else unnumbered(kept)
+    if early is not None and not early.taken_by and early.expires_at > now:
+        return pack([None, early.expires_at, True])
+    ctx.set(PARKED, numbered(parking.expires_at, parking), serde=BYTES)
+    send(ctx, REQUESTS, id_of(ctx), "unpark", parking.expires_at, at=parking.expires_at)
+    return pack([None, parking.expires_at, False])
+
+
+async def unpark(ctx: Any, body: bytes) -> bytes:
+    """`now`: forget what was parked, if its time is over by then. Answers whether it was."""
+    kept = await ctx.get(PARKED, serde=BYTES)
+    parked: Parking | None = None if kept is None else unnumbered(kept)
+    if parked is None or parked.expires_at > unpack(body):
+        return pack(False)
+    ctx.clear(PARKED)
+    return pack(not parked.taken_by)
+
+
 def add_key_handlers(to: Any) -> None:
-    for each in (claim, settle, forget, link, expire):
+    for each in (claim, settle, forget, link, expire, park, unpark):
         add(to, each.__name__, each)

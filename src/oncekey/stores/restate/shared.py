@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from oncekey.stores.restate import request
-from oncekey.stores.restate.asking.executions import Executions
+from oncekey.stores.restate.asking.all import work_objects, work_rooms
 from oncekey.stores.restate.claims import Claims
-from oncekey.stores.restate.dispatch import work_service
 from oncekey.stores.restate.event import event_object, lookback_object
 from oncekey.stores.restate.events import RestateEvents, events_service
-from oncekey.stores.restate.execution import execution_object
 from oncekey.stores.restate.forward import Forwards, add_forward
 from oncekey.stores.restate.keys import add_key_handlers
 from oncekey.stores.restate.life import Life
@@ -35,8 +33,7 @@ def shared_objects(forwards: Forwards | None = None) -> list[Any]:
     return [
         requests,
         owners_object(),
-        execution_object(),
-        work_service(),
+        *work_objects(),
         *row_objects(),
         *bell_objects(),
         topic_object(),
@@ -47,4 +44,4 @@ def shared_objects(forwards: Forwards | None = None) -> list[Any]:
 
 
 def rooms_of(link: Link, claims: Claims, life: Life) -> list[Any]:
-    return [claims, *row_rooms(link), RestateEvents(link), Listing(link), Executions(link, life)]
+    return [claims, *row_rooms(link), RestateEvents(link), Listing(link), *work_rooms(link, life)]

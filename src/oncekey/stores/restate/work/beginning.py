@@ -13,7 +13,7 @@ from oncekey.stores.restate.asked import Creation
 from oncekey.stores.restate.picking import Busy
 from oncekey.stores.restate.values import pack, unpack
 from oncekey.stores.restate.work.calls import send
-from oncekey.stores.restate.work.following import REQUESTS, follow
+from oncekey.stores.restate.work.following import EXECUTIONS, REQUESTS, follow
 from oncekey.stores.restate.work.held import ENTRY, PROMISE, Held, held
 
 
@@ -32,8 +32,8 @@ async def create(ctx: Any, body: bytes) -> bytes:
     at.kept.append(at.number, asked.entries)
     if asked.digest is not None:
         at.ties.digest = asked.digest.hex()
-    if asked.caller is not None:
-        at.ties.callers = [(asked.caller, asked.promise)]
+    if asked.parent is not None and asked.promise:
+        at.ties.callers = [(asked.parent, asked.promise)]
     follow(at)
     return pack(Started(owner))
 
@@ -43,12 +43,17 @@ def _made_before(at: Held, asked: Creation) -> Started | Execution | Gone:
     assert made is not None
     owner = asked.owner if asked.execution.status is Status.RUNNING else 0
     digest = "" if asked.digest is None else asked.digest.hex()
-    if digest == at.ties.digest and is_same_start(made, asked.execution, owner):
+    is_fork = asked.execution.forked_from is not None
+    same = digest == at.ties.digest and is_same_start(made, asked.execution, owner)
+    if same and not is_fork:
         return Started(owner)
     if digest and digest == at.ties.digest:
         return made
     if digest:
         send(at.ctx, REQUESTS, digest, "forget", at.number)
+    if asked.parent is not None:
+        told = [asked.promise, asked.seq]
+        send(at.ctx, EXECUTIONS, f"{asked.parent:016x}", "disown", told)
     return Gone()
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from oncekey.core.execution import Execution, Promise, PromiseKind, PromiseState, Status
+from oncekey.core.execution import Execution, PromiseKind, PromiseState, Status
 from oncekey.stores.restate.asked import Creation, Told
 from oncekey.stores.restate.dispatch import dispatch
+from oncekey.stores.restate.ringing import ALL, BELL
+from oncekey.stores.restate.topic import SERVICE as TOPICS
+from oncekey.stores.restate.topic import topic_id
 from oncekey.stores.restate.values import pack
 from oncekey.stores.restate.work.calls import send
 from oncekey.stores.restate.work.held import Held
 
-EXECUTIONS, REQUESTS, TOKENS = "oncekey.Execution", "oncekey.Request", "oncekey.Token"
+EXECUTIONS, PROMISES = "oncekey.Execution", "oncekey.Promise"
+REQUESTS, TOKENS = "oncekey.Request", "oncekey.Token"
 
 
 def follow(held: Held) -> None:
@@ -22,6 +26,7 @@ def follow(held: Held) -> None:
         if after.status.is_over and not (held.before and held.before.status.is_over):
             _end(held, after)
     _create(held)
+    _leave_topics(held)
     _expect(held)
     held.save()
 
@@ -69,11 +74,33 @@ def _create(held: Held) -> None:
     for number, execution in held.kept.executions.items():
         if number == held.number:
             continue
-        calls = [each for each in held.kept.promises.values() if each.target == number]
-        creation = Creation(execution, execution.owner, caller=held.number if calls else None)
-        if calls:
-            creation = creation._replace(promise=calls[0].id)
-        send(held.ctx, EXECUTIONS, f"{number:016x}", "create", creation)
+        calls = [each.id for each in held.kept.promises.values() if each.target == number]
+        told = f'"{execution.public_id}"'.encode()
+        steps = held.kept.journals.get(held.number, {}).values()
+        seqs = [step.seq for step in steps if step.body == told]
+        creation = child_of(execution, held.number, *calls[:1], seq=seqs[0] if seqs else 0)
+        nonce = nonce_of(creation)
+        send(held.ctx, EXECUTIONS, f"{number:016x}", "create", creation, nonce=nonce)
+
+
+def child_of(execution: Execution, parent: int, promise: int = 0, *, seq: int = 0) -> Creation:
+    """A child that is made in one with what its parent does."""
+    plain = execution._replace(wakes=0, key=None)
+    return Creation(plain, execution.owner, parent=parent, promise=promise, seq=seq)
+
+
+def _leave_topics(held: Held) -> None:
+    """Events that come from now on are not for these any more."""
+    for number, promise in held.settled().items():
+        if promise.kind is PromiseKind.EVENT and promise.topic is not None:
+            send(held.ctx, TOPICS, topic_id(promise.tenant, promise.topic), "drop_wait", number)
+
+
+def ring(held: Held) -> None:
+    """Whoever runs it, or waits for its end, looks what is new."""
+    after = held.kept.executions.get(held.number)
+    if after is not None and (after.status is Status.RUNNING or after.status.is_over):
+        send(held.ctx, BELL, ALL, "ring", None)
 
 
 def _expect(held: Held) -> None:
@@ -87,12 +114,3 @@ def _expect(held: Held) -> None:
 def nonce_of(creation: Creation) -> str:
     """The same for the same creation, by whichever way it is asked for."""
     return blake2b(pack(creation), digest_size=16).hexdigest()
-
-
-def was_settled(before: Promise | None, after: Promise) -> bool:
-    pending = before is None or before.state is PromiseState.PENDING
-    return pending and after.state is not PromiseState.PENDING
-
-
-def is_event(promise: Promise) -> bool:
-    return promise.kind is PromiseKind.EVENT and promise.topic is not None

@@ -152,8 +152,28 @@ class Held:
         await self.promises([number])
         return self.kept.promises.get(number)
 
-    def ring_if_running(self) -> None:
-        """Whoever runs it looks what is new."""
+    def settled(self) -> dict[int, Promise]:
+        """Those that were pending when they were read."""
+        return {
+            number: promise
+            for number, promise in self.kept.promises.items()
+            if promise.state is not PromiseState.PENDING
+            and number in self._promises
+            and self._promises[number].state is PromiseState.PENDING
+        }
+
+    # -- small changes -------------------------------------------------------------------
+
+    def registered(self, promise: int) -> None:
+        if promise in self.ties.unregistered:
+            self.ties.unregistered.remove(promise)
+
+    def add_token(self, token: bytes) -> None:
+        if token.hex() not in self.ties.tokens:
+            self.ties.tokens.append(token.hex())
+
+    def clear_entry(self, seq: int) -> None:
+        self.ctx.clear(f"{ENTRY}{seq:016x}")
 
     # -- writing -------------------------------------------------------------------------
 
@@ -196,8 +216,7 @@ class Held:
 
     def _drop(self, number: int) -> None:
         self.ties.live.pop(number, None)
-        if number in self.ties.unregistered:
-            self.ties.unregistered.remove(number)
+        self.registered(number)
 
     def _save_execution(self) -> None:
         after = self.kept.executions.get(self.number)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from oncekey.core.work import Due
+from oncekey.core.work import Control, Due
+from oncekey.stores.memory.control import MemoryControl
 from oncekey.stores.memory.tidying import MemoryTidying
+from oncekey.stores.restate.asked import Creation
 from oncekey.stores.restate.failures import LATE, OVERDUE
 from oncekey.stores.restate.values import pack, unpack
 from oncekey.stores.restate.work.calls import send
-from oncekey.stores.restate.work.following import TOKENS, follow
+from oncekey.stores.restate.work.following import TOKENS, follow, ring
 from oncekey.stores.restate.work.held import held
 
 _ALL = 1 << 30
@@ -26,7 +28,7 @@ async def tick(ctx: Any, body: bytes) -> bytes:
     await at.live()
     MemoryTidying(at.kept).answers()[Due](Due(now, LATE, OVERDUE, _ALL))
     follow(at)
-    at.ring_if_running()
+    ring(at)
     return pack(None)
 
 
@@ -36,7 +38,7 @@ async def ripen(ctx: Any, body: bytes) -> bytes:
     await at.live()
     ripe = MemoryTidying(at.kept).answers()[Due](unpack(body))
     follow(at)
-    at.ring_if_running()
+    ring(at)
     return pack(ripe)
 
 
@@ -50,3 +52,24 @@ async def forget(ctx: Any, body: bytes) -> bytes:
         send(ctx, TOKENS, token, "forget", at.number)
     ctx.clear_all()
     return pack(True)
+
+
+async def control(ctx: Any, body: bytes) -> bytes:
+    """`Control`, to cancel or to resume; its request key is another object's."""
+    asked: Control = unpack(body)
+    at = await held(ctx)
+    await at.live()
+    answer = MemoryControl(at.kept).answers()[Control](asked)
+    follow(at)
+    return pack(answer)
+
+
+async def fork(ctx: Any, body: bytes) -> bytes:
+    """`Control`: what a fork of it begins with. Answers `[Controlled, Creation or None]`."""
+    asked: Control = unpack(body)
+    at = await held(ctx)
+    await at.journal()
+    answer = MemoryControl(at.kept).answers()[Control](asked)
+    made = at.kept.executions.get(asked.fork)
+    entries = tuple(at.kept.journal(asked.fork))
+    return pack([answer, None if made is None else Creation(made, 0, entries=entries)])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from oncekey.core.answers import AlreadySettled, Settled, Woken
-from oncekey.core.execution import PromiseKind, PromiseState, Status
+from oncekey.core.execution import PromiseKind, PromiseState
 from oncekey.stores.restate.asked import Settling, Told
 from oncekey.stores.restate.values import pack, unpack
-from oncekey.stores.restate.work.following import follow
+from oncekey.stores.restate.work.following import follow, ring
 from oncekey.stores.restate.work.held import Held, held
 
 
@@ -63,7 +63,7 @@ async def _told(ctx: Any, told: Told) -> Woken | None:
     if settled is None:
         return None
     follow(at)
-    at.ring_if_running()
+    ring(at)
     return settled.woken
 
 
@@ -95,8 +95,3 @@ async def call(ctx: Any, body: bytes) -> bytes:
             at.ties.callers.append((caller, promise))
         follow(at)
     return pack(made)
-
-
-def is_running(at: Held) -> bool:
-    after = at.kept.executions.get(at.number)
-    return after is not None and after.status is Status.RUNNING
