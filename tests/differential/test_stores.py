@@ -36,8 +36,6 @@ from tests.fixtures.postgres_schema import new_schema
 from tests.fixtures.postgres_server import PostgresServer
 from tests.fixtures.stores import Caller, Place, sqlite_url
 
-pytestmark = pytest.mark.postgres
-
 KEYS = st.sampled_from([f"key-{letter}" for letter in "abcde"])
 FENCES = st.integers(1, 4)
 FINGERPRINTS = st.sampled_from([bytes(16), b"f" * 16])
@@ -220,8 +218,7 @@ def _sweep_all(caller: Caller, now: int, batch: int) -> int:
     return sum(swept)
 
 
-def test_all_stores_answer_alike(postgres: PostgresServer, tmp_path: Path) -> None:
-    urls = ["memory://", sqlite_url(tmp_path), new_schema(postgres.url())]
+def compare(urls: list[str], *, examples: int, steps: int) -> None:
     SideBySide.places = [Place(url) for url in urls]
     SideBySide.callers = [place.open() for place in SideBySide.places]
     SideBySide.examples = itertools.count(1)
@@ -229,8 +226,8 @@ def test_all_stores_answer_alike(postgres: PostgresServer, tmp_path: Path) -> No
         run_state_machine_as_test(
             SideBySide,
             settings=settings(
-                max_examples=40,
-                stateful_step_count=30,
+                max_examples=examples,
+                stateful_step_count=steps,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),
             ),
@@ -238,3 +235,15 @@ def test_all_stores_answer_alike(postgres: PostgresServer, tmp_path: Path) -> No
     finally:
         for place in SideBySide.places:
             place.close()
+
+
+@pytest.mark.postgres
+def test_all_stores_answer_alike(postgres: PostgresServer, tmp_path: Path) -> None:
+    urls = ["memory://", sqlite_url(tmp_path), new_schema(postgres.url())]
+    compare(urls, examples=40, steps=30)
+
+
+@pytest.mark.restate
+def test_restate_answers_as_the_oracle_does(restate_url: str) -> None:
+    """Fewer: each answer takes its way through a server and back into this process."""
+    compare(["memory://", restate_url], examples=12, steps=20)
