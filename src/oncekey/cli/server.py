@@ -8,7 +8,6 @@ import os
 import resource
 import signal
 import socket
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
@@ -23,14 +22,12 @@ from oncekey.cli.banner import Banner, cluster_lines
 from oncekey.cli.demo import demo_key, demo_webhook
 from oncekey.cli.failure import Failure
 from oncekey.cli.reload import Reload, Rereading, Terminal, hold, staying, was_held
-from oncekey.compose.address import Restate, address_of, without_secrets
+from oncekey.cli.starting import started
 from oncekey.compose.service import Service, service_of
 from oncekey.config import Settings
-from oncekey.core.errors import StoreUnavailable
 from oncekey.edge.serving.lane import EdgeProtocol
 from oncekey.webhooks.sources import Source
 
-_LOOK_AGAIN = 0.5
 _NO_START = "the app did not start; what it said about it is above"
 
 
@@ -41,7 +38,7 @@ def run(settings: Settings, read: Callable[[], Settings]) -> None:
     """
     hold()
     _allow_connections()
-    service = _patiently(settings)
+    service = started(settings)
     try:
         listening = _listen(settings)
         secret, webhook = asyncio.run(_made_to_try(settings, service))
@@ -57,26 +54,6 @@ def run(settings: Settings, read: Callable[[], Settings]) -> None:
         _run_workers(settings, Rereading(read), listening, banner)
     else:
         _run_alone(settings, Rereading(read), service, listening, banner)
-
-
-def _patiently(settings: Settings) -> Service:
-    """A cluster is often started together with those that use it."""
-    deadline = time.monotonic() + settings.restate.startup_timeout
-    is_told = False
-    while True:
-        try:
-            return service_of(settings)
-        except StoreUnavailable as error:
-            if not isinstance(address_of(settings.store.url), Restate):
-                raise
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise
-            if not is_told:
-                said = without_secrets(str(error))
-                click.echo(f"Waiting for Restate, up to {left:.0f} s more: {said}", err=True)
-                is_told = True
-            time.sleep(_LOOK_AGAIN)
 
 
 def _run_alone(

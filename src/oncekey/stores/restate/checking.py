@@ -21,6 +21,7 @@ from oncekey.stores.restate.objects import add_to_service, new_service
 from oncekey.stores.restate.place import RestatePlace
 from oncekey.stores.restate.request import SERVICE
 
+_HEALTH, _VERSION = b"/restate/health", b"/version"
 _PATIENCE = 5.0
 _OK = 200
 # All partitions are asked, and answer only when somebody leads them.
@@ -37,8 +38,8 @@ class Seen(NamedTuple):
 async def look_at(place: RestatePlace) -> Seen:
     """Raises `StoreError` or `ConfigurationError` for what cannot work."""
     seen = Seen([], [])
-    await _reach("ingress", place.ingress, b"/restate/health", seen)
-    version = await _reach("admin API", place.admin, b"/version", seen)
+    await _reach("ingress", place.ingress, _HEALTH, seen)
+    version = await _reach("admin API", place.admin, _VERSION, seen)
     admin = Admin(place.admin)
     try:
         seen.found.append(f"reachable, Restate {msgspec.json.decode(version.body)['version']}")
@@ -47,6 +48,17 @@ async def look_at(place: RestatePlace) -> Seen:
     finally:
         await admin.close()
     return seen
+
+
+async def obstacle_to(place: RestatePlace) -> str | None:
+    """Why nothing can be asked of a cluster; None when it answers."""
+    try:
+        seen = Seen([], [])
+        await _reach("ingress", place.ingress, _HEALTH, seen)
+        await _reach("admin API", place.admin, _VERSION, seen)
+    except StoreUnavailable as error:
+        return str(error).replace("\n", "; ")
+    return None
 
 
 async def _reach(what: str, urls: Sequence[str], path: bytes, seen: Seen) -> Reply:
