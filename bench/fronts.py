@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from secrets import token_hex
 
-from bench.gateways import Caller, Gateways, Running, ask
+from bench.gateways import QUIET_SECONDS, Caller, Gateways, Running, ask
 from bench.load import CONNECTIONS, FAILURES, ORDERS, Sample, wrk
 from bench.machine import LOAD_CPU
 from bench.services import ServiceFailed
@@ -59,7 +59,8 @@ def sample_of(gateways: Gateways, each: Front, seconds: int) -> tuple[Sample, in
     """With how often the service was asked beyond what its answers explain."""
     before = gateways.runs()
     sample = each.load(seconds)
-    asked = gateways.runs() - before
+    # Whoever is slow has more under way, which comes later.
+    asked = gateways.runs(max(QUIET_SECONDS, 2 * sample.p99_ms / 1e3)) - before
     if each.keys == OLD or each.alone:
         return sample, asked
     extra = asked - (sample.requests - sample.refused)
@@ -74,7 +75,7 @@ def unfit(gateways: Gateways, each: Front) -> str:
     try:
         answers = [each.post(key) for _ in range(2)]
         asked = gateways.runs() - before
-        each.load(WARM_UP_SECONDS)
+        sample_of(gateways, each, WARM_UP_SECONDS)
     except (*FAILURES, ServiceFailed) as error:
         return str(error)
     if any(status != each.status for status in answers):

@@ -25,8 +25,8 @@ from bench.machine import LOAD_CPU, PROGRAMS, SERVER_CPU, pinned, program
 from bench.services import ServiceFailed, end, free_port, wait_for_port
 from bench.serving import BODY, ROOT, UVICORN
 
-QUIET_SECONDS = 0.1
-QUIET_LOOKS = 3
+QUIET_SECONDS = 0.3
+LOOK_SECONDS = 0.1
 _FOLDER = Path(__file__).parent / "apps" / "edge"
 _EXAMPLE = ROOT / "examples" / "nginx"
 # The ports in the files of both folders: the gateway's own, OnceKey's and the service's.
@@ -94,13 +94,14 @@ class Gateways:
     def __exit__(self, *_: object) -> None:
         self._all.close()
 
-    def runs(self) -> int:
-        """How many requests have reached the service, when no more are on their way to it."""
-        found = [self._counted()]
-        while found[-QUIET_LOOKS:] != [found[-1]] * QUIET_LOOKS:
-            time.sleep(QUIET_SECONDS)
-            found.append(self._counted())
-        return found[-1]
+    def runs(self, quiet: float = QUIET_SECONDS) -> int:
+        """How many requests have reached the service, when no more have for so many seconds."""
+        found, since = self._counted(), time.monotonic()
+        while time.monotonic() - since < quiet:
+            time.sleep(LOOK_SECONDS)
+            if (count := self._counted()) != found:
+                found, since = count, time.monotonic()
+        return found
 
     def _counted(self) -> int:
         self._asked += 1
