@@ -16,6 +16,7 @@ from oncekey.stores.restate.ahead import ReadAhead
 from oncekey.stores.restate.claims import Room
 from oncekey.stores.restate.link import Link
 from oncekey.stores.restate.objects import add_to_service, new_service
+from oncekey.stores.restate.turns import in_turn
 from oncekey.stores.restate.values import pack, unpack
 
 SERVICE = "oncekey.Events"
@@ -132,17 +133,13 @@ class RestateEvents:
         troubles = [(waits[number], told) for number, told in asked.troubles if number in waits]
         size = max(1, min(_AT_ONCE, _BYTES_AT_ONCE // (len(asked.body) + 1)))
         lean = asked._replace(promises=(), troubles=())
-        woken: list[Woken] = []
+        parts = []
         while fitting or troubles:
-            part = [
-                lean,
-                self._link.space,
-                fitting[:size],
-                [list(each) for each in troubles[:size]],
-            ]
-            woken += await self._link.call(SERVICE, None, "match", part)
+            noted = [list(each) for each in troubles[:size]]
+            parts.append([lean, self._link.space, fitting[:size], noted])
             fitting, troubles = fitting[size:], troubles[size:]
-        return woken
+        told = await in_turn([self._link.call(SERVICE, None, "match", part) for part in parts])
+        return [woken for each in told for woken in each]
 
     async def _waits_of(self, asked: Match) -> dict[int, Promise]:
         """Those of the tenant that wait, or waited, for events."""
