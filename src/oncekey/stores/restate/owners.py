@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import msgspec
@@ -55,15 +54,12 @@ def _keep(ctx: Any, owners: Owners) -> None:
     ctx.set(_STATE, msgspec.json.encode(owners), serde=BYTES)
 
 
-def _now() -> int:
-    return time.time_ns() // 1_000_000
-
-
 async def beat(ctx: Any, body: bytes) -> bytes:
     """`[owner, lease, heartbeat]`; answers the retention classes."""
     owner, lease, heartbeat = unpack(body)
     owners = await _load(ctx)
-    owners.hear(owner, lease, heartbeat, _now())
+    # Kept by Restate: a handler that is run again must do the same, or it is stuck for ever.
+    owners.hear(owner, lease, heartbeat, int(await ctx.time() * 1000))
     _keep(ctx, owners)
     return pack(owners.retention)
 
