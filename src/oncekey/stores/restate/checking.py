@@ -69,8 +69,8 @@ async def _reach(what: str, urls: Sequence[str], path: bytes, seen: Seen) -> Rep
         reply = await _asked(url, path)
         if isinstance(reply, str):
             troubles.append(f"Restate's {what} {url} is not reachable: {reply}")
-        elif reply.status != _OK:
-            troubles.append(f"{what} {url} answers with status {reply.status}: is it Restate?")
+        elif reply.status != _OK or not reply.body.startswith(b"{"):
+            troubles.append(f"{url} does not answer as Restate's {what} does; is it another port?")
         else:
             answered = reply
     if answered is None:
