@@ -125,12 +125,11 @@ def test_what_a_process_left_behind_is_picked_up(first: Worker, second: Worker) 
     assert second.advance(picked.execution, entry(1)) == Advanced()
 
 
-def test_what_an_owner_nobody_knows_left_behind_is_picked_up(
-    shared: Place, first: Worker, second: Worker
-) -> None:
+def test_what_an_owner_nobody_knows_left_behind_is_picked_up(database: Place) -> None:
+    first, second = Worker(database.open()), Worker(database.open())
     execution = first.start()
     dead = first.caller.store.owner
-    shared.execute(f"DELETE FROM oncekey_owners WHERE id = {dead}")
+    database.execute(f"DELETE FROM oncekey_owners WHERE id = {dead}")
 
     assert ids(second.pick_up()) == [execution.id]
 
@@ -153,8 +152,9 @@ def test_what_a_killed_process_ran_is_picked_up(shared: Place) -> None:
     assert ids(until(worker.pick_up)) == [number]
 
 
-def test_a_process_that_comes_meanwhile_is_not_robbed(shared: Place, first: Worker) -> None:
+def test_a_process_that_comes_meanwhile_is_not_robbed(database: Place) -> None:
     """Who is gone is found out before; what a process runs that nobody knew of then is its own."""
+    first = Worker(database.open())
     request = PickUp(((Sort.WORKFLOW, "order"),), 10, first.clock.now())
     store = first.caller.store
     steps = carry_out(request, store.setting())
@@ -162,7 +162,7 @@ def test_a_process_that_comes_meanwhile_is_not_robbed(shared: Place, first: Work
     assert name == "owners"
     owners = store.transact(lambda run: run(name, values), write=False)
 
-    newcomer = Worker(shared.open())
+    newcomer = Worker(database.open())
     execution = newcomer.start()
 
     name, values = steps.send(owners)

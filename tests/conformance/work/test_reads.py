@@ -9,17 +9,19 @@ from oncekey.core.execution import PromiseKind, PromiseState, Sort, Status
 from oncekey.core.model import State
 from oncekey.core.ports import Query
 from oncekey.core.work import FindExecution, ListExecutions, ListPromises, ReadJournal
+from tests.fixtures.quiet import opened
 from tests.fixtures.stores import Caller, Place
 from tests.fixtures.work import PAUSED, Worker, entry, succeeded
 
 
 def test_an_execution_is_found_by_its_tenant(worker: Worker) -> None:
-    execution = worker.start("order", "k", input=b'{"a":1}', due_at=5, frees_key=True)
+    due_at = worker.clock.now() + 5
+    execution = worker.start("order", "k", input=b'{"a":1}', due_at=due_at, frees_key=True)
     assert worker.ask(FindExecution("acme", execution.id)) == execution
     assert worker.ask(FindExecution(None, execution.id)) == execution
     assert worker.ask(FindExecution("globex", execution.id)) is None
     assert worker.ask(FindExecution("acme", execution.id + 1)) is None
-    assert (execution.key, execution.frees_key, execution.due_at) == ("k", True, 5)
+    assert (execution.key, execution.frees_key, execution.due_at) == ("k", True, due_at)
 
 
 def test_values_come_back_byte_for_byte(worker: Worker) -> None:
@@ -65,7 +67,8 @@ def test_promises_are_listed_newest_first(worker: Worker) -> None:
     execution = worker.start()
     first = worker.make("a", "k").promise
     second = worker.wait(execution, 0, "b").promise
-    sleep = worker.wait(execution, 1, "sleep", PromiseKind.SLEEP, due_at=5).promise
+    due_at = worker.clock.now() + 5
+    sleep = worker.wait(execution, 1, "sleep", PromiseKind.SLEEP, due_at=due_at).promise
     other = worker.of("globex").make("c").promise
     settled = worker.resolve(worker.target(id=first.id)).promise
 
@@ -94,13 +97,14 @@ def test_the_ledger_lists_the_keys_of_durable_work(worker: Worker, state: State,
 
 def test_the_ledger_lists_what_has_been_running_for_long(shared: Place) -> None:
     """What processes claim lies above a floor that rises; durable work stays where it is."""
-    store = store_of(shared.url, shared.clock)
+    clock = opened(shared).clock
+    store = store_of(shared.url, clock)
     store.open(lambda _: 1 << 62)
-    worker = Worker(Caller(store, shared.clock, itertools.count(shared.clock.now() << 21)))
+    worker = Worker(Caller(store, clock, itertools.count(clock.now() << 21)))
     try:
         worker.wait(worker.start("order", "k"), key="p")
         worker.start("order", "j")
-        found = store.list(Query(State.IN_PROGRESS), shared.clock.now())
+        found = store.list(Query(State.IN_PROGRESS), clock.now())
         assert [each.record.ref.key for each in found] == ["j", "p", "k"]
     finally:
         store.close()

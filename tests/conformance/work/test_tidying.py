@@ -9,7 +9,7 @@ from oncekey.core.ports import Peek
 from oncekey.core.work import Due, FindExecution, FindPromise, Forget, Know, Known
 from oncekey.stores.plans import carry_out
 from oncekey.stores.requests import drive
-from tests.fixtures.stores import DAY
+from tests.fixtures.stores import DAY, Place
 from tests.fixtures.work import LATE, OVERDUE, PAUSED, Worker, entry, failed, ref_of, succeeded
 
 TOKEN = b"t" * 32
@@ -139,7 +139,8 @@ def test_what_is_paused_or_over_is_not_late(worker: Worker) -> None:
         assert worker.execution(execution.id).status is ending.status
 
 
-def test_an_execution_that_ends_at_the_last_moment_is_not_late(first: Worker) -> None:
+def test_an_execution_that_ends_at_the_last_moment_is_not_late(database: Place) -> None:
+    first = Worker(database.open())
     execution = first.start(due_at=first.clock.now())
     store = first.caller.store
     steps = carry_out(Due(first.clock.now(), LATE, OVERDUE), store.setting())
@@ -222,13 +223,21 @@ def test_the_key_of_a_promise_ends_with_its_time(worker: Worker) -> None:
     assert (found.key, found.key_expires_at) == (None, None)
 
 
-def test_what_is_parked_and_what_was_published_end_with_their_time(worker: Worker) -> None:
+def test_what_is_parked_ends_with_its_time(worker: Worker) -> None:
     worker.resolve(worker.target("k"), park="k", park_kept=10)
+    worker.clock.advance(9)
+    assert forget(worker) == 0
+    worker.clock.advance(1)
+    assert forget(worker) == 1
+    assert forget(worker) == 0
+
+
+def test_what_was_published_ends_with_its_time(worker: Worker) -> None:
     worker.ask(worker.publishing(expires_at=worker.clock.now() + 10))
     worker.clock.advance(9)
     assert forget(worker) == 0
     worker.clock.advance(1)
-    assert forget(worker) == 2
+    assert forget(worker) == 1
     assert forget(worker) == 0
 
 

@@ -30,20 +30,20 @@ def control_id(tenant: str, request_key: str) -> str:
 
 async def control(ctx: Any, body: bytes) -> bytes:
     """`Control`. The effect and what is kept of it are one invocation, which goes on to its end
-    whatever happens to the process that serves it."""
+    whatever happens to the process that serves it. Answers `[answer, who is told of an end]`."""
     asked: Control = unpack(body)
     kept = await ctx.get(_STATE, serde=BYTES)
     if kept is not None:
-        return pack(_seen(asked, KeptControl(*unpack(kept))))
-    answer = await (_fork if asked.action == "fork" else _change)(ctx, asked)
+        return pack([_seen(asked, KeptControl(*unpack(kept))), []])
+    answer, told = await (_fork if asked.action == "fork" else _change)(ctx, asked)
     if isinstance(answer, Gone) or answer.verdict == "unknown":
-        return pack(answer)
+        return pack([answer, []])
     succeeded = answer.verdict == "done"
     about = (asked.action, asked.execution, asked.parameters)
     ctx.set(_STATE, pack([*about, succeeded, answer.answer, asked.now]), serde=BYTES)
     ctx.set(UNTIL, f"{asked.now:016x}".encode(), serde=BYTES)
     send(ctx, SERVICE, id_of(ctx), "forget", asked.now, at=asked.now + _KEPT)
-    return pack(answer)
+    return pack([answer, told])
 
 
 def _seen(asked: Control, kept: KeptControl) -> Controlled:
@@ -53,19 +53,17 @@ def _seen(asked: Control, kept: KeptControl) -> Controlled:
     return seen
 
 
-async def _change(ctx: Any, asked: Control) -> Controlled:
-    changed: Controlled = await call(ctx, EXECUTIONS, _key(ctx, asked.execution), "control", asked)
-    return changed
+async def _change(ctx: Any, asked: Control) -> Any:
+    return await call(ctx, EXECUTIONS, _key(ctx, asked.execution), "control", asked)
 
 
-async def _fork(ctx: Any, asked: Control) -> Controlled | Gone:
+async def _fork(ctx: Any, asked: Control) -> Any:
     """What the source has, and then the execution that begins with it."""
     answer, creation = await call(ctx, EXECUTIONS, _key(ctx, asked.execution), "fork", asked)
     if creation is None:
-        told: Controlled = answer
-        return told
+        return answer, []
     made = await call(ctx, EXECUTIONS, _key(ctx, asked.fork), "create", creation)
-    return made if isinstance(made, Gone) else answer
+    return made if isinstance(made, Gone) else answer, []
 
 
 def _key(ctx: Any, number: int) -> str:

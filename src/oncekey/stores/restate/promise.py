@@ -166,7 +166,8 @@ async def tick(ctx: Any, body: bytes) -> bytes:
 
 
 async def ripen(ctx: Any, body: bytes) -> bytes:
-    return pack(await _ripen(ctx, unpack(body)))
+    """`Due`, of this promise only. Answers `[Ripe, []]`."""
+    return pack([await _ripen(ctx, unpack(body)), []])
 
 
 async def _ripen(ctx: Any, due: Due) -> Any:

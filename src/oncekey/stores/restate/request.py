@@ -26,6 +26,7 @@ from oncekey.stores.restate.record import (
     written,
 )
 from oncekey.stores.restate.values import pack, unpack
+from oncekey.stores.restate.work.letting_go import let_go
 
 SERVICE = "oncekey.Request"
 NOBODY = 0
@@ -158,6 +159,7 @@ async def peek(ctx: Any, _: bytes) -> bytes:
 async def purge(ctx: Any, _: bytes) -> bytes:
     """The fingerprint of what was forgotten, if there was something."""
     record = await load(ctx)
+    let_go(ctx, record)
     keep(ctx, record, None)
     return pack(None if record is None else record.fingerprint.hex())
 

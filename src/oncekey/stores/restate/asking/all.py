@@ -23,4 +23,4 @@ def work_objects() -> list[Any]:
 
 def work_rooms(link: Link, life: Life) -> list[Any]:
     executions, promises = Executions(link, life), Promises(link)
-    return [executions, promises, Waits(link, executions, promises), Controls(link)]
+    return [executions, promises, Waits(link, executions, promises), Controls(link, executions)]

@@ -12,6 +12,7 @@ from oncekey.core.answers import Controlled, Ripe
 from oncekey.core.ports import Gone
 from oncekey.core.work import Control, Due, Forget
 from oncekey.stores.restate import control, execution, promise, request
+from oncekey.stores.restate.asking.executions import Executions
 from oncekey.stores.restate.claims import Room
 from oncekey.stores.restate.keys import PARKED
 from oncekey.stores.restate.link import Link
@@ -19,15 +20,19 @@ from oncekey.stores.restate.work.held import DUE, UNTIL
 
 
 class Controls:
-    def __init__(self, line: Link) -> None:
+    def __init__(self, line: Link, executions: Executions) -> None:
         self._line = line
+        self._executions = executions
 
     def answers(self) -> Room:
         return {Control: self._control, Due: self._due, Forget: self._forget}
 
     async def _control(self, asked: Control) -> Controlled | Gone:
         id_ = control.control_id(asked.tenant, asked.request_key)
-        answer: Controlled | Gone = await self._line.call(control.SERVICE, id_, "control", asked)
+        answer: Controlled | Gone
+        answer, told = await self._line.call(control.SERVICE, id_, "control", asked)
+        if told and isinstance(answer, Controlled):
+            answer = answer._replace(ended=await self._executions.woken(told))
         return answer
 
     # -- time ----------------------------------------------------------------------------
@@ -39,10 +44,9 @@ class Controls:
             left = asked.limit - len(told.woken) - len(told.alone)
             if left <= 0:
                 break
-            ripe: Ripe = await self._line.call(service, id_, "ripen", asked._replace(limit=left))
-            told = Ripe(
-                told.woken + ripe.woken, told.ended + ripe.ended, None, told.alone + ripe.alone
-            )
+            ripe, callers = await self._line.call(service, id_, "ripen", asked._replace(limit=left))
+            woken = [*told.woken, *ripe.woken, *await self._executions.woken(callers)]
+            told = Ripe(woken, told.ended + ripe.ended, None, told.alone + ripe.alone)
         later = await self._times(DUE, (1 << 62), 1)
         return told._replace(next_at=later[0][2] if later else None)
 

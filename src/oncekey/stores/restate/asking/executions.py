@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from oncekey.core.answers import Existing, Lost, Owned, Picked, Started
+from oncekey.core.answers import Advanced, Existing, Lost, Owned, Picked, Started, Woken
 from oncekey.core.errors import StoreUnavailable
 from oncekey.core.execution import Entry, Execution, Sort, Status
 from oncekey.core.model import Kind, Link, Outcome, Record
@@ -26,7 +26,7 @@ from oncekey.core.work import (
     Withdraw,
 )
 from oncekey.stores.restate import request as requests
-from oncekey.stores.restate.asked import Claimed, Claiming, Creation
+from oncekey.stores.restate.asked import Claimed, Claiming, Creation, Told
 from oncekey.stores.restate.claims import Room
 from oncekey.stores.restate.dispatch import run_service_of
 from oncekey.stores.restate.execution import SERVICE
@@ -69,8 +69,17 @@ class Executions:
         found: Execution | None = await self.ask(number, "find", None)
         return found
 
-    async def advance(self, request: Advance) -> Any:
-        return await self.ask(request.id, "advance", [request, self._line.owner])
+    async def advance(self, request: Advance) -> Advanced | Lost:
+        answer: Advanced | Lost
+        answer, told = await self.ask(request.id, "advance", [request, self._line.owner])
+        if isinstance(answer, Lost) or not told:
+            return answer
+        return answer._replace(ended=await self.woken(told))
+
+    async def woken(self, told: list[tuple[int, Told]]) -> tuple[Woken, ...]:
+        """What the end of an execution means for those who are told of it."""
+        answers = [await self.ask(each, "tell", news, nonce=nonce_of(news)) for each, news in told]
+        return tuple(sorted(answer for answer in answers if answer is not None))
 
     # -- beginning -----------------------------------------------------------------------
 
@@ -151,25 +160,24 @@ class Executions:
     async def _pick_up(self, request: PickUp) -> list[Picked]:
         """Oldest first."""
         picked: list[Picked] = []
-        for number in await self._unowned(request):
+        for number, gone in await self._unowned(request):
             execution = await self.find(number)
             if execution is None or (execution.sort, execution.name) not in request.names:
                 continue
-            gone = execution.owner if execution.status is Status.RUNNING else 0
             answer = await self.ask(number, "pick", [None, gone, self._line.owner])
             picked += [answer] if isinstance(answer, Picked) else []
             if len(picked) == request.limit:
                 break
         return picked
 
-    async def _unowned(self, request: PickUp) -> list[int]:
-        """What is READY, and what runs in a process that is gone."""
-        found: list[int] = []
-        for id_, _, _ in await self._standing(f"{Status.READY:d}%", request.only):
-            found.append(int(id_, 16))
+    async def _unowned(self, request: PickUp) -> list[tuple[int, int]]:
+        """What is READY, and what runs in a process that is gone, which is told as well."""
+        ready = await self._standing(f"{Status.READY:d}%", request.only)
+        found = [(int(id_, 16), 0) for id_, _, _ in ready]
         for id_, _, standing in await self._standing(f"{Status.RUNNING:d}%", request.only):
-            if await self._life.is_gone(int(standing[1:], 16)):
-                found.append(int(id_, 16))
+            owner = int(standing[1:], 16)
+            if await self._life.is_gone(owner):
+                found.append((int(id_, 16), owner))
         return sorted(found)
 
     async def _standing(self, like: str, only: int | None) -> list[tuple[str, str, bytes]]:

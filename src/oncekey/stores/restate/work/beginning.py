@@ -77,7 +77,7 @@ async def withdraw(ctx: Any, body: bytes) -> bytes:
 
 
 async def advance(ctx: Any, body: bytes) -> bytes:
-    """`[Advance, owner]`."""
+    """`[Advance, owner]`. Answers `[Advanced or Lost, who is told of its end]`."""
     request, owner = unpack(body)
     at = await held(ctx, owner)
     await at.entries_at(entry.seq for entry in request.entries)
@@ -85,7 +85,7 @@ async def advance(ctx: Any, body: bytes) -> bytes:
         await at.live()
     answer = oracle(at, request)
     follow(at)
-    return pack(answer)
+    return pack([answer, at.told])
 
 
 async def hand_back(ctx: Any, body: bytes) -> bytes:

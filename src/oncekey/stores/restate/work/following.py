@@ -27,8 +27,9 @@ def follow(held: Held) -> None:
             _end(held, after)
     _create(held)
     _leave_topics(held)
-    _expect(held)
     held.save()
+    _expect(held)
+    held.save_ties()
 
 
 def _begin(held: Held, after: Execution) -> None:
@@ -47,7 +48,8 @@ def _end(held: Held, after: Execution) -> None:
     state = PromiseState.RESOLVED if succeeded else PromiseState.REJECTED
     for caller, promise in held.ties.callers:
         told = Told(promise, state, after.result or b"null", told_by, now)
-        send(held.ctx, EXECUTIONS, f"{caller:016x}", "tell", told)
+        held.told.append([caller, told])
+        send(held.ctx, EXECUTIONS, f"{caller:016x}", "tell", told, nonce=nonce_of(told))
     held.ties.callers = []
     send(
         held.ctx,
@@ -90,9 +92,11 @@ def child_of(execution: Execution, parent: int, promise: int = 0, *, seq: int = 
 
 
 def _leave_topics(held: Held) -> None:
-    """Events that come from now on are not for these any more."""
+    """Events that come from now on are not for these any more. Whoever settles one by an event
+    tells its topic, of many at once."""
     for number, promise in held.settled().items():
-        if promise.kind is PromiseKind.EVENT and promise.topic is not None:
+        by_event = promise.state is PromiseState.RESOLVED
+        if promise.kind is PromiseKind.EVENT and promise.topic is not None and not by_event:
             send(held.ctx, TOPICS, topic_id(promise.tenant, promise.topic), "drop_wait", number)
 
 
@@ -111,6 +115,7 @@ def _expect(held: Held) -> None:
         send(held.ctx, EXECUTIONS, f"{held.number:016x}", "tick", due, at=due)
 
 
-def nonce_of(creation: Creation) -> str:
-    """The same for the same creation, by whichever way it is asked for."""
-    return blake2b(pack(creation), digest_size=16).hexdigest()
+def nonce_of(asked: Creation | Told) -> str:
+    """The same for the same thing, by whichever way it is asked for: whoever wants to know what
+    became of what an object has sent asks for it as well, and it is carried out once."""
+    return blake2b(pack(asked), digest_size=16).hexdigest()

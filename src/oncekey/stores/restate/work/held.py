@@ -100,6 +100,8 @@ class Held:
         self._entries: set[int] = set()
         self._promises: dict[int, Promise] = {}
         self._due_before = self.next_due()
+        self.told: list[list[Any]] = []
+        """Who waited for its end, and what they are told: the number of each, and `Told`."""
         self.is_picked = False
         """Whether it is picked up under its dispatch, so that somebody looks after it."""
         self.is_taken = False
@@ -178,11 +180,13 @@ class Held:
     # -- writing -------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Everything that has changed, but for what is to follow elsewhere."""
+        """Everything that has changed, but for what it has to do with others."""
         self._save_entries()
         self._save_promises()
         self._save_execution()
         self._save_due()
+
+    def save_ties(self) -> None:
         ties = msgspec.json.encode(self.ties)
         if ties != self._ties_before:
             self.ctx.set(TIES, ties, serde=BYTES)

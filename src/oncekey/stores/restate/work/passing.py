@@ -33,13 +33,13 @@ async def tick(ctx: Any, body: bytes) -> bytes:
 
 
 async def ripen(ctx: Any, body: bytes) -> bytes:
-    """`Due`, of this execution only."""
+    """`Due`, of this execution only. Answers `[Ripe, who is told of its end]`."""
     at = await held(ctx)
     await at.live()
     ripe = MemoryTidying(at.kept).answers()[Due](unpack(body))
     follow(at)
     ring(at)
-    return pack(ripe)
+    return pack([ripe, at.told])
 
 
 async def forget(ctx: Any, body: bytes) -> bytes:
@@ -55,13 +55,15 @@ async def forget(ctx: Any, body: bytes) -> bytes:
 
 
 async def control(ctx: Any, body: bytes) -> bytes:
-    """`Control`, to cancel or to resume; its request key is another object's."""
+    """`Control`, to cancel or to resume; its request key is another object's. Answers
+    `[Controlled, who is told of its end]`."""
     asked: Control = unpack(body)
     at = await held(ctx)
     await at.live()
     answer = MemoryControl(at.kept).answers()[Control](asked)
     follow(at)
-    return pack(answer)
+    ring(at)
+    return pack([answer, at.told])
 
 
 async def fork(ctx: Any, body: bytes) -> bytes:
