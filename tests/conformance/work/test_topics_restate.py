@@ -12,7 +12,16 @@ import pytest
 from oncekey.core.answers import Existing
 from oncekey.core.execution import Promise, PromiseKind
 from oncekey.core.ports import Gone, Peek
-from oncekey.core.work import Event, Events, ListEvents, Publish, Unmatched, Waits
+from oncekey.core.work import (
+    Event,
+    Events,
+    ListEvents,
+    Match,
+    Matched,
+    Publish,
+    Unmatched,
+    Waits,
+)
 from oncekey.stores.restate import event as kept
 from oncekey.stores.restate import request, topic
 from oncekey.stores.restate.store import RestateStore
@@ -20,7 +29,7 @@ from oncekey.stores.restate.topic import topic_id
 from oncekey.stores.restate.values import pack
 from tests.fixtures.restate_server import RestateServer
 from tests.fixtures.stores import Place, until
-from tests.fixtures.work import Worker, ref_of
+from tests.fixtures.work import Worker, ref_of, succeeded
 
 pytestmark = pytest.mark.restate
 
@@ -230,6 +239,43 @@ def test_a_wait_and_an_event_that_come_at_once_do_not_miss_each_other(place: Pla
             publishing, registering = threads.submit(publish, name), threads.submit(wait, name)
             saw_wait, saw_event = publishing.result(), registering.result()
             assert saw_wait or saw_event
+
+
+# -- matching ----------------------------------------------------------------------------------
+
+
+def test_more_waits_are_matched_than_go_into_one_flow(place: Place) -> None:
+    """Also by a process that has not read them."""
+    worker, publisher = Worker(place.open()), Worker(place.open())
+    executions = [worker.start() for _ in range(45)]
+    promises = [
+        worker.wait(each, 0, "shipped", PromiseKind.EVENT, topic="shipped").promise
+        for each in executions
+    ]
+    published = publisher.publishing(data=b"[1]")
+    assert publisher.ask(published) is True
+
+    numbers = tuple(promise.id for promise in reversed(promises))
+    now = place.clock.now()
+    woken = publisher.ask(Match("acme", published.event.id, numbers, b"[1]", now))
+
+    assert [each.promise for each in woken] == [promise.id for promise in promises]
+    assert publisher.ask(Matched(published.event.id)) == 45
+    assert kept_of(worker) == []
+
+
+def test_a_wait_leaves_its_topic_with_the_execution_that_made_it(worker: Worker) -> None:
+    execution = worker.start()
+    worker.wait(execution, 0, "shipped", PromiseKind.EVENT, topic="shipped")
+    assert len(kept_of(worker)) == 1
+    worker.advance(execution, ending=succeeded())
+    until(lambda: kept_of(worker) == [])
+
+
+def kept_of(worker: Worker) -> list[Any]:
+    """Everything that topics have of this space."""
+    found: list[Any] = store_of(worker).run(lambda cluster: cluster.link.states(topic.SERVICE, "%"))
+    return found
 
 
 # -- in the wrong order ------------------------------------------------------------------------
