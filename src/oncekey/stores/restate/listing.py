@@ -20,7 +20,6 @@ from oncekey.stores.restate.values import unnumbered
 
 T = TypeVar("T")
 
-EXECUTION, PROMISE = "oncekey.Execution", "oncekey.Promise"
 _EXECUTIONS = "service_name = 'oncekey.Execution' AND key = 'execution'"
 _OF_EXECUTIONS = "service_name = 'oncekey.Execution' AND key LIKE 'p:%'"
 _ALONE = "service_name = 'oncekey.Promise' AND key = 'promise'"
