@@ -33,12 +33,14 @@ def ledger_of(settings: Settings, *, hosts: bool = True, **options: Any) -> Ledg
 
 def _part_in_cluster(settings: Settings, *, hosts: bool) -> RestateOptions:
     restate = settings.restate
+    slowest = (each.timeout + each.connect_timeout for each in settings.upstreams.values())
     return RestateOptions(
         hosts,
         settings.server.workers > 1,
         restate.max_attempts,
         "kill" if restate.on_max_attempts == "kill" else "pause",
         {**DEFAULT_CLASSES, **settings.retention},
+        max(slowest, default=0.0),
     )
 
 

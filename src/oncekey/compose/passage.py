@@ -46,7 +46,9 @@ class Passage:
         self._ingress, self._admin = Ingress(place.ingress), Admin(place.admin)
         more = frozenset(name.encode() for name in settings.restate.headers)
         holding = Holding(self._ingress, self._admin, place.space)
-        self._way = Way(self._calling, holding, store.forwards, LISTED | more)
+        self._way = Way(
+            self._calling, holding, store.forwards, self._performing.handing, LISTED | more
+        )
 
     def proxy(self, table: Table, identities: Identities) -> Proxy:
         return RestateProxy(table, identities, self._ledger, self._way)

@@ -11,11 +11,13 @@ from oncekey.core.ledger import Ledger
 from oncekey.core.model import Headers, Kind, Outcome, operation_id_of
 from oncekey.edge.asked import Answer, Pairs
 from oncekey.edge.concluding import kept_of, outcome_of_uncertain
+from oncekey.edge.handing import Handing
 from oncekey.edge.policy import EdgeRoute
 from oncekey.edge.sending import Listening
 from oncekey.edge.troubles import Troubles
-from oncekey.stores.restate.envelope import LARGEST_ANSWER, Envelope, First, Ran
+from oncekey.stores.restate.envelope import LARGEST_ANSWER, Envelope, First, Ran, seal
 from oncekey.wire.answer import first_marks
+from oncekey.wire.headers import kept
 from oncekey.wire.problem import Response, problem, problem_of
 
 
@@ -29,6 +31,7 @@ class Performing:
             if route.upstream is not None:
                 for method in route.methods:
                     self._routes.setdefault(route.place(method), route)
+        self.handing = Handing()
         self.now = ledger.clock.now
         self._troubles = Troubles(ledger.clock.steady)
 
@@ -51,8 +54,8 @@ class Performing:
             outcome = outcome_of_uncertain(operation_id) if route.uncertain == "refuse" else None
             return Ran(outcome, First(*problem(error.code, operation_id=operation_id)))
         if answer.rest is not None:
-            return await self._too_large(route, answer)
-        return _ran(route, answer, operation_id)
+            return await self._streamed(route, answer, envelope.nonce)
+        return _ran(route, answer, operation_id, envelope.secret)
 
     async def _asked(self, route: EdgeRoute, envelope: Envelope) -> Answer:
         listening = Listening(_gathers)
@@ -62,9 +65,10 @@ class Performing:
         status, headers, body, rest = await listening.answer()
         return Answer(status, route.cleaned(tuple(headers)), body, rest)
 
-    async def _too_large(self, route: EdgeRoute, answer: Answer) -> Ran:
-        assert answer.rest is not None
-        await answer.rest.aclose()
+    async def _streamed(self, route: EdgeRoute, answer: Answer, nonce: str) -> Ran:
+        """Only a caller in this process can have it."""
+        if answer.rest is not None and not self.handing.leave(nonce, answer):
+            await answer.rest.aclose()
         final = is_final_status(answer.status, route.rule.store_server_errors)
         return Ran(Outcome(Kind.UNKEPT, answer.status) if final else None, None)
 
@@ -82,15 +86,18 @@ def _gathers(_: int, headers: Headers | Pairs) -> int:
     return LARGEST_ANSWER
 
 
-def _ran(route: EdgeRoute, answer: Answer, operation_id: str) -> Ran:
+def _ran(route: EdgeRoute, answer: Answer, operation_id: str, secret: bytes) -> Ran:
     status, headers, body, _ = answer
     rule = route.rule
     outcome = kept_of(answer, rule)
     stored = outcome.kind is Kind.RESPONSE
-    lines = (*headers, *first_marks(operation_id, stored=stored))
+    shown = outcome.headers if stored else kept(headers, rule)
+    passing = () if len(shown) == len(headers) else tuple(p for p in headers if p not in shown)
+    marks = first_marks(operation_id, stored=stored)
     final = is_final_status(status, rule.store_server_errors)
-    same = final and stored
-    return Ran(outcome if final else None, First(status, lines, None if same else body))
+    same = None if final and stored else body
+    first = First(status, shown + marks, same, seal(passing, secret))
+    return Ran(outcome if final else None, first)
 
 
 def _refused(answer: Response) -> Ran:

@@ -6,16 +6,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
+from secrets import token_bytes
 from typing import Any, NamedTuple
 
 from oncekey.core.errors import LedgerClosed, OnceKeyError, StoreError, StoreUnavailable
 from oncekey.core.ledger import Ledger
-from oncekey.core.model import Operation, make, operation_id_of
+from oncekey.core.model import Kind, Operation, make, operation_id_of
 from oncekey.core.scope import Scope
 from oncekey.edge.asked import Answer, Asked
 from oncekey.edge.awaiting import SOON, Awaiting, Call
 from oncekey.edge.cleaning import to_upstream
 from oncekey.edge.decide import Protect
+from oncekey.edge.handing import Handing
 from oncekey.edge.identity.identities import Identities
 from oncekey.edge.policy import EdgeRoute, Table
 from oncekey.edge.proxy import Admitted, Proxy, Whole
@@ -26,10 +28,12 @@ from oncekey.stores.restate.envelope import (
     Envelope,
     Reply,
     shared_key,
+    unseal,
 )
 from oncekey.stores.restate.forward import Forwards
 from oncekey.stores.restate.holding import Holding
 from oncekey.stores.restate.ingress import NotServed, new_nonce
+from oncekey.wire.answer import first_marks
 from oncekey.wire.body import Body
 from oncekey.wire.exchange import Request, operation_of, replay_of
 from oncekey.wire.listed import LISTED, listed
@@ -49,6 +53,7 @@ class Way(NamedTuple):
     holding: Holding
     forwards: Forwards
     """Those of this process."""
+    handing: Handing
     headers: frozenset[bytes] = LISTED
 
 
@@ -100,7 +105,7 @@ class RestateProxy(Proxy):
         envelope = Envelope(
             new_nonce(), ledger.draw(), *scope, verdict.raw, operation.fingerprint,
             operation.request_id, operation.retention, kept, ledger.clock.now(),
-            asked.method.encode(), asked.target, told, content,
+            asked.method.encode(), asked.target, told, content, token_bytes(16),
         )  # fmt: skip
         return envelope, operation
 
@@ -118,6 +123,8 @@ class RestateProxy(Proxy):
         rule = admitted.route.rule
         if self._ledger.closed:
             return Answer(*problem_of(LedgerClosed()))
+        handing = self._way.handing
+        handing.want(envelope.nonce)
         try:
             return await self._told(admitted.route, envelope, operation)
         except (Unsent, NotServed) as error:
@@ -128,6 +135,8 @@ class RestateProxy(Proxy):
             return await self._pass(asked, admitted, verdict.key, body)
         except StoreError as error:
             return self._unavailable(error, asked)
+        finally:
+            handing.forget(envelope.nonce)
 
     def _unavailable(self, error: StoreError, asked: Asked) -> Answer:
         self.tell(error, asked)
@@ -212,21 +221,30 @@ class RestateProxy(Proxy):
                 pass
         if reply.kind == "replay" or reply.nonce != envelope.nonce:
             return Answer(*replay_of(reply.record(operation)))
-        if reply.outcome is None:
+        if reply.outcome is None or reply.outcome.kind is Kind.UNKEPT:
+            # Nobody else is to have this answer.
             shared = shared_key(digest, envelope.fingerprint)
             self._begin(self._way.holding.forget(digest, shared))
-        return self._first(reply, route)
+        return self._first(reply, route, envelope)
 
-    def _first(self, reply: Reply, route: EdgeRoute) -> Answer:
+    def _first(self, reply: Reply, route: EdgeRoute, envelope: Envelope) -> Answer:
         if reply.first is None:
             # The next one goes another way, which can hand on anything.
             self._carried.discard(id(route))
-            return Answer(*problem("outcome-not-kept", operation_id=operation_id_of(reply.number)))
-        status, headers, body = reply.first
+            return self._streamed(envelope)
+        status, headers, body, sealed = reply.first
         if body is None:
             assert reply.outcome is not None
             body = reply.outcome.body
-        return Answer(status, headers, body)
+        return Answer(status, headers + unseal(sealed, envelope.secret), body)
+
+    def _streamed(self, envelope: Envelope) -> Answer:
+        operation_id = operation_id_of(envelope.number)
+        answer = self._way.handing.take(envelope.nonce)
+        if answer is None:
+            return Answer(*problem("outcome-not-kept", operation_id=operation_id))
+        marks = first_marks(operation_id, stored=False)
+        return answer._replace(headers=(*answer.headers, *marks))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Beside everything else, and as good as not at all when it fails."""

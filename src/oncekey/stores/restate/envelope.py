@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from hashlib import shake_256
+from operator import xor
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -60,6 +62,8 @@ class Envelope(msgspec.Struct, array_like=True, frozen=True):
     lines: Headers
     """For the service behind. Credentials are never among them."""
     body: bytes
+    secret: bytes = b""
+    """Seals what of the answer must not be kept. Restate forgets it with the end of the call."""
 
     @property
     def ref(self) -> Ref:
@@ -88,6 +92,8 @@ class First(NamedTuple):
     headers: Headers
     body: bytes | None
     """None when it is that of the outcome."""
+    sealed: bytes = b""
+    """Lines that are not kept, such as cookies."""
 
 
 class Ran(NamedTuple):
@@ -119,6 +125,7 @@ class Reply(msgspec.Struct, array_like=True, frozen=True):
 encode = msgspec.msgpack.Encoder().encode
 envelope_of = msgspec.msgpack.Decoder(Envelope).decode
 _mark_of = msgspec.msgpack.Decoder(Mark).decode
+_lines_of = msgspec.msgpack.Decoder(Headers).decode
 reply_of = msgspec.msgpack.Decoder(Reply).decode
 
 
@@ -126,6 +133,20 @@ def mark_in(journal: str) -> Mark | None:
     """The mark of a call, from the beginning of its journal."""
     found = _MARK.search(journal)
     return None if found is None else _mark_of(urlsafe_b64decode(found[1]))
+
+
+def seal(lines: Headers, secret: bytes) -> bytes:
+    """Each secret is for one answer only."""
+    return _mixed(encode(lines), secret) if lines else b""
+
+
+def unseal(sealed: bytes, secret: bytes) -> Headers:
+    return _lines_of(_mixed(sealed, secret)) if sealed else ()
+
+
+def _mixed(data: bytes, secret: bytes) -> bytes:
+    stream = shake_256(secret).digest(len(data))
+    return bytes(map(xor, data, stream))
 
 
 def shared_key(digest: bytes, fingerprint: bytes) -> str:

@@ -19,8 +19,8 @@ from oncekey.stores.restate.envelope import HANDLER, Envelope, Ran, Reply, encod
 from oncekey.stores.restate.objects import add
 from oncekey.stores.restate.request import keep, load
 
-# An upstream may take an hour to answer; a call that Restate breaks off is made again.
-_LONGEST = timedelta(hours=3)
+# A call that Restate breaks off is made again: not before the service behind had its time.
+_MARGIN = 30.0
 # A node that took over calls again within seconds.
 _REMEMBERED, _REMEMBERED_BYTES = 4096, 32 << 20
 
@@ -44,10 +44,11 @@ class Running(NamedTuple):
 
 class Forwards:
     """Forwarded requests of one space in this process. `performs` is whoever asks services behind;
-    None where there is no edge."""
+    None where there is no edge. `longest`: seconds that those may take to answer."""
 
-    def __init__(self, space: str) -> None:
+    def __init__(self, space: str, longest: float = 0.0) -> None:
         self._prefix = f"{space}."
+        self.longest = longest
         self.performs: Performs | None = None
         self.running: dict[bytes, Running] = {}
         self._runs: dict[int, asyncio.Task[Ran]] = {}
@@ -140,4 +141,5 @@ def add_forward(to: Any, forwards: Forwards) -> None:
     add(to, HANDLER, forwards.forward)
     declared = to.handlers[HANDLER]
     declared.handler_io.content_type = "application/msgpack"
-    declared.inactivity_timeout = declared.abort_timeout = _LONGEST
+    declared.inactivity_timeout = timedelta(seconds=forwards.longest + _MARGIN)
+    declared.abort_timeout = timedelta(seconds=_MARGIN)

@@ -19,3 +19,5 @@ class RestateOptions(NamedTuple):
     """What becomes of it then."""
     classes: Mapping[str, float] = DEFAULT_CLASSES
     """The retention classes of the configuration, in seconds; those of the store win."""
+    longest: float = 35.0
+    """Seconds that a service behind may take to answer."""
