@@ -16,6 +16,7 @@ CONNECTIONS = 64
 ORDERS = "/orders"
 REPOLL_SECONDS = 0.025
 BURST_SECONDS = 15.0
+STORED_SECONDS = 60.0
 IN_FLIGHT = frozenset({409, 423, 425, 429})
 
 _LUA = Path(__file__).parent / "lua"
@@ -101,6 +102,9 @@ class Connection(asyncio.Protocol):
     def ask(self, request: bytes) -> asyncio.Future[int]:
         assert self._transport is not None
         self._answer = asyncio.get_running_loop().create_future()
+        if self._transport.is_closing():
+            self.connection_lost(None)
+            return self._answer
         self._parser = HttpResponseParser(self)
         self._transport.write(request)
         return self._answer
@@ -192,9 +196,10 @@ async def store_keys(
     keys = [f"{prefix}-{key}" for key in range(1, number + 1)]
     missing = [request_bytes(path, key, lines) for key in keys]
     try:
-        for _ in range(attempts):
-            stored = await _stored(connections, missing)
-            missing = [request for request in missing if request not in stored]
+        async with asyncio.timeout(STORED_SECONDS):
+            for _ in range(attempts):
+                stored = await _stored(connections, missing)
+                missing = [request for request in missing if request not in stored]
     finally:
         for connection in connections:
             connection.close()

@@ -105,7 +105,7 @@ def _fronts(stage: Stage, gateways: Gateways, clusters: ExitStack) -> Fronts:
         try:
             found.update(start())
         except (*FAILURES, ServiceFailed) as error:
-            stage.absent[name] = str(error)
+            stage.absent[name] = str(error) or type(error).__name__
 
     for store in DATABASES:
         add(f"oncekey-{store}", partial(_on_database, stage, gateways, store))
