@@ -3,34 +3,17 @@
 import json
 import re
 import signal
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from email.parser import Parser
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.fixtures.command import SCRIPT, Run, clean_environment
-from tests.fixtures.served import QUICKSTART, ROOT, Serve, Served, serve_quickstart
+from tests.fixtures.command import SCRIPT, Run
+from tests.fixtures.served import QUICKSTART, Serve, Served, serve_quickstart
+from tests.fixtures.tour import curl, offered, paste, told
 
 SLOW = {"Idempotency-Key": "slow-1"}
-
-
-def curl(words: list[str]) -> tuple[int, dict[str, str], str]:
-    """Run one of the offered commands; answers status, headers and body."""
-    assert words[:2] == ["curl", "-i"]
-    done = subprocess.run(
-        ["curl", "--silent", "--show-error", *words[1:]],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=30,
-    )
-    head, _, body = done.stdout.replace("\r\n", "\n").partition("\n\n")
-    first, _, lines = head.partition("\n")
-    headers = {name.lower(): value for name, value in Parser().parsestr(lines).items()}
-    return int(first.split()[1]), headers, body
 
 
 def test_the_three_commands_it_prints(quickstart: Served) -> None:
@@ -101,42 +84,6 @@ def test_it_stops_in_good_order(quickstart: Served, oncekey: Run, number: int) -
     assert running.result().status_code == 201
     (kept,) = json.loads(oncekey("keys", "list", "--json").stdout)
     assert (kept["key"], kept["state"]) == ("slow-1", "succeeded")
-
-
-def offered(served: Served) -> list[str]:
-    """Every command it prints, as it is to be pasted."""
-    lines = [line.strip() for line in served.banner.splitlines()]
-    return [line for line in lines if line.startswith(("curl ", "ID=", str(SCRIPT)))]
-
-
-def paste(commands: list[str], folder: Path) -> "subprocess.CompletedProcess[str]":
-    """Run them in one shell, one after the other, where the repository is."""
-    kept = {
-        "ONCEKEY_STORE__URL": f"sqlite:///{folder}/oncekey.db",
-        "ONCEKEY_WEBHOOKS__KEY_FILE": f"{folder}/webhooks.key",
-    }
-    return subprocess.run(
-        ["bash", "-e"],
-        input="\n".join(commands),
-        cwd=ROOT,
-        env=clean_environment(kept),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-
-
-def told(done: "subprocess.CompletedProcess[str]") -> list[str]:
-    """What each command came to: an id, what became of a delivery, or a workflow as JSON."""
-    lines = (line.strip() for line in done.stdout.splitlines())
-    found = []
-    for line in lines:
-        if line.startswith(("wf_", '{"id"')):
-            found.append(line)
-        elif status := re.search(r'"status": ?"(\w+)"', line):
-            found.append(status[1])
-    return found
 
 
 def test_a_request_through_the_edge(quickstart: Served) -> None:
