@@ -113,9 +113,9 @@ async def test_an_event_shortly_before_the_wait_counts_with_lookback(workshop: W
 
     @app.workflow
     async def late(ctx: Context, seconds: float) -> Any:
-        lookback = seconds or None
+        lookback, timeout = seconds or None, seconds or 0.3
         where = "input.order_id == 'a'"
-        return await ctx.event("e", where=where, lookback=lookback, timeout=0.3)
+        return await ctx.event("e", where=where, lookback=lookback, timeout=timeout)
 
     async with workshop.open(app):
         await app.publish("e", {"order_id": "b"})
