@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import restate
+from restate.retry_policy import InvocationRetryPolicy
 
 from oncekey.core.execution import Sort
-from oncekey.stores.restate.objects import add_to_service, new_service
+from oncekey.stores.restate.objects import add_to_service
 from oncekey.stores.restate.values import pack, unpack
 from oncekey.stores.restate.work.calls import space_of
 
 SERVICE = "oncekey.Work"
+# A name that nobody serves now is looked for now and then, until somebody does.
+_PATIENT = InvocationRetryPolicy(
+    initial_interval=timedelta(milliseconds=100),
+    exponentiation_factor=2.0,
+    max_interval=timedelta(minutes=1),
+    max_attempts=1_000_000_000,
+    on_max_attempts="pause",
+)
 _DEFAULT = "default"
 
 
@@ -34,6 +44,8 @@ async def _dispatch(ctx: Any, body: bytes) -> bytes:
 
 
 def work_service() -> restate.Service:
-    made = new_service(SERVICE)
+    made = restate.Service(
+        SERVICE, journal_retention=timedelta(0), invocation_retry_policy=_PATIENT
+    )
     add_to_service(made, "dispatch", _dispatch)
     return made

@@ -33,6 +33,15 @@ _WRITES = (
     passing.forget,
     passing.control,
 )
+# What a run asks for all the time: when a journal has grown large, it does not come with the call.
+_OF_RUNS = (
+    beginning.advance,
+    waiting.hold,
+    waiting.wait,
+    waiting.registered,
+    waiting.spawn,
+)
+LAZILY = "_lazily"
 _READS = (beginning.load, beginning.find, beginning.journal, waiting.promise, passing.fork)
 
 
@@ -40,6 +49,8 @@ def execution_object() -> Any:
     made = new_object(SERVICE)
     for write in _WRITES:
         add(made, write.__name__, write)
+    for write in _OF_RUNS:
+        add(made, write.__name__ + LAZILY, write, lazy=True)
     for read in _READS:
         add(made, read.__name__, read, kind="shared")
     return made

@@ -27,9 +27,10 @@ from oncekey.core.work import (
 )
 from oncekey.stores.restate import request as requests
 from oncekey.stores.restate.asked import Claimed, Claiming, Creation, Told
+from oncekey.stores.restate.asking.sizes import Sizes
 from oncekey.stores.restate.claims import Room
 from oncekey.stores.restate.dispatch import run_service_of
-from oncekey.stores.restate.execution import SERVICE
+from oncekey.stores.restate.execution import LAZILY, SERVICE
 from oncekey.stores.restate.life import Life
 from oncekey.stores.restate.link import Link as Line
 from oncekey.stores.restate.picking import Busy, Pick, Rouse
@@ -43,6 +44,7 @@ class Executions:
     def __init__(self, line: Line, life: Life) -> None:
         self._line = line
         self._life = life
+        self._sizes = Sizes()
 
     def answers(self) -> Room:
         return {
@@ -65,13 +67,22 @@ class Executions:
         """Something of one execution."""
         return await self._line.call(SERVICE, f"{number:016x}", handler, value, **options)
 
+    async def ask_for_run(self, advance: Advance, handler: str, value: Any) -> Any:
+        """As `ask`, on behalf of a run, which may have a journal that is too large to be moved each
+        time it goes on."""
+        large = self._sizes.is_large(advance.id, advance.entries)
+        return await self.ask(advance.id, handler + LAZILY if large else handler, value)
+
     async def find(self, number: int) -> Execution | None:
         found: Execution | None = await self.ask(number, "find", None)
         return found
 
     async def advance(self, request: Advance) -> Advanced | Lost:
         answer: Advanced | Lost
-        answer, told = await self.ask(request.id, "advance", [request, self._line.owner])
+        asked = [request, self._line.owner]
+        answer, told = await self.ask_for_run(request, "advance", asked)
+        if isinstance(answer, Lost) or request.ending is not None:
+            self._sizes.forget(request.id)
         if isinstance(answer, Lost) or not told:
             return answer
         return answer._replace(ended=await self.woken(told))
@@ -155,6 +166,8 @@ class Executions:
     async def _pick(self, request: Pick) -> Picked | Busy | Lost:
         asked = [request.dispatch, request.gone, self._line.owner]
         answer: Picked | Busy | Lost = await self.ask(request.id, "pick", asked)
+        if isinstance(answer, Picked):
+            self._sizes.loaded(answer)
         return answer
 
     async def _pick_up(self, request: PickUp) -> list[Picked]:

@@ -23,6 +23,7 @@ class Waits:
         self._executions = executions
         self._promises = promises
         self._ask = executions.ask
+        self._ask_for_run = executions.ask_for_run
 
     def answers(self) -> Room:
         return {Await: self._await, AddToken: self._add_token, Spawn: self._spawn}
@@ -45,7 +46,7 @@ class Waits:
     async def _wait(self, request: Await) -> Awaited | KeyTaken | Lost | Gone:
         """Make the promise, and have it known wherever it is to be found."""
         asked = [request, self._line.owner]
-        answer, registers, forked_from = await self._ask(request.advance.id, "wait", asked)
+        answer, registers, forked_from = await self._ask_for_run(request.advance, "wait", asked)
         if not registers:
             made: Awaited | KeyTaken | Lost | Gone = answer
             return made
@@ -68,7 +69,9 @@ class Waits:
         asked = Registered(
             advance.fence, promise.id, advance.now, self._line.owner, advance.waits, told
         )
-        answer: Awaited | Lost | Gone = await self._ask(advance.id, "registered", asked)
+        answer: Awaited | Lost | Gone = await self._ask_for_run(
+            advance._replace(entries=()), "registered", asked
+        )
         return answer
 
     async def _refused(
@@ -118,7 +121,7 @@ class Waits:
 
     async def _hold(self, advance: Advance, seq: int | None) -> Position | Lost:
         asked = [advance, seq, self._line.owner]
-        position: Position | Lost = await self._ask(advance.id, "hold", asked)
+        position: Position | Lost = await self._ask_for_run(advance, "hold", asked)
         return position
 
     async def _holder_of(self, start: Start, now: int) -> Existing | None:
@@ -145,7 +148,9 @@ class Waits:
         advance, start, entry = request
         if start.insert is not None:
             return await self._spawn_by_key(request)
-        answer: Spawned | Lost = await self._ask(advance.id, "spawn", [request, self._line.owner])
+        answer: Spawned | Lost = await self._ask_for_run(
+            advance.id, "spawn", [request, self._line.owner]
+        )
         if isinstance(answer, Spawned) and answer.is_new:
             made = await self._is_made(start, advance.id, seq=entry.seq)
             return answer if made else Gone()

@@ -30,6 +30,7 @@ async def create(ctx: Any, body: bytes) -> bytes:
     owner = asked.owner if asked.execution.status is Status.RUNNING else 0
     at.kept.executions[at.number] = asked.execution._replace(owner=owner, wakes=0)
     at.kept.append(at.number, asked.entries)
+    at.ties.maker = _maker_of(asked)
     if asked.digest is not None:
         at.ties.digest = asked.digest.hex()
     if asked.parent is not None and asked.promise:
@@ -38,23 +39,31 @@ async def create(ctx: Any, body: bytes) -> bytes:
     return pack(Started(owner))
 
 
+def _maker_of(asked: Creation) -> list[int]:
+    return [asked.owner, asked.parent or 0, asked.promise, asked.seq]
+
+
 def _made_before(at: Held, asked: Creation) -> Started | Execution | Gone:
     made = at.before
     assert made is not None
     owner = asked.owner if asked.execution.status is Status.RUNNING else 0
     digest = "" if asked.digest is None else asked.digest.hex()
-    is_fork = asked.execution.forked_from is not None
-    same = digest == at.ties.digest and is_same_start(made, asked.execution, owner)
-    if same and not is_fork:
+    ours = at.ties.maker == _maker_of(asked) and asked.execution.forked_from is None
+    if ours and digest == at.ties.digest and is_same_start(made, asked.execution, owner):
         return Started(owner)
     if digest and digest == at.ties.digest:
         return made
-    if digest:
-        send(at.ctx, REQUESTS, digest, "forget", at.number)
+    _refuse(at, asked)
+    return Gone()
+
+
+def _refuse(at: Held, asked: Creation) -> None:
+    """Whatever relied on its being made is told."""
+    if asked.digest is not None:
+        send(at.ctx, REQUESTS, asked.digest.hex(), "forget", at.number)
     if asked.parent is not None:
         told = [asked.promise, asked.seq]
         send(at.ctx, EXECUTIONS, f"{asked.parent:016x}", "disown", told)
-    return Gone()
 
 
 async def withdraw(ctx: Any, body: bytes) -> bytes:

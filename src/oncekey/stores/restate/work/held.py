@@ -49,6 +49,8 @@ class Ties(msgspec.Struct, omit_defaults=True):
     unregistered: list[int] = []
     """Promises whose key, event or child does not know of them yet."""
     tokens: list[str] = []
+    maker: list[int] = []
+    """Who made it: a number that another process has drawn as well is not the same start."""
     tick: int | None = None
     """The time at which it is looked at next."""
 
@@ -115,25 +117,28 @@ class Held:
     # -- reading -------------------------------------------------------------------------
 
     async def entries_at(self, seqs: Iterable[int]) -> None:
-        for seq in seqs:
-            kept = await self.ctx.get(f"{ENTRY}{seq:016x}", serde=BYTES)
-            if kept is not None:
-                self._read(unpack(kept))
+        await self._entries_named([f"{ENTRY}{seq:016x}" for seq in seqs])
 
     async def journal(self) -> None:
-        for name in await self.ctx.state_keys():
-            if name.startswith(ENTRY):
-                self._read(unpack(await self.ctx.get(name, serde=BYTES)))
+        names = await self.ctx.state_keys()
+        await self._entries_named([name for name in names if name.startswith(ENTRY)])
 
-    def _read(self, entry: Entry) -> None:
-        self._entries.add(entry.seq)
-        self.kept.journals.setdefault(self.number, {})[entry.seq] = entry
+    async def _entries_named(self, names: list[str]) -> None:
+        for kept in await self._all(names):
+            entry: Entry = unpack(kept)
+            self._entries.add(entry.seq)
+            self.kept.journals.setdefault(self.number, {})[entry.seq] = entry
 
     async def promises(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            kept = await self.ctx.get(f"{PROMISE}{number:016x}", serde=BYTES)
-            if kept is not None:
-                self._promises[number] = self.kept.promises[number] = unnumbered(kept)
+        for kept in await self._all([f"{PROMISE}{number:016x}" for number in numbers]):
+            promise: Promise = unnumbered(kept)
+            self._promises[promise.id] = self.kept.promises[promise.id] = promise
+
+    async def _all(self, names: list[str]) -> list[bytes]:
+        """What there is of these states; all are asked for before the first is waited for."""
+        asked = [self.ctx.get(name, serde=BYTES) for name in names]
+        found = [await each for each in asked]
+        return [each for each in found if each is not None]
 
     async def live(self) -> None:
         await self.promises(list(self.ties.live))
