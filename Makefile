@@ -17,7 +17,7 @@ ARGS ?=
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve test check bench chaos docs lock format proto clean
+.PHONY: help venv serve cluster test check bench chaos docs lock format proto clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ venv: $(VENV)/.dev ## make .venv with everything needed to work here
 
 serve: $(VENV)/.serve ## run OnceKey with the quickstart: http://127.0.0.1:8700
 	$(BIN)/oncekey serve --config examples/quickstart/oncekey.toml $(ARGS)
+
+cluster: venv $(VENV)/.restate ## run three nodes of Restate and two edges, to be killed one by one
+	$(BIN)/python examples/restate-cluster/run.py
 
 test: venv $(BIN)/nginx $(VENV)/.restate ## run the test suite, except the chaos tests (WORKERS=0 for one test at a time)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
