@@ -149,7 +149,7 @@ class Waits:
         if start.insert is not None:
             return await self._spawn_by_key(request)
         answer: Spawned | Lost = await self._ask_for_run(
-            advance.id, "spawn", [request, self._line.owner]
+            advance, "spawn", [request, self._line.owner]
         )
         if isinstance(answer, Spawned) and answer.is_new:
             made = await self._is_made(start, advance.id, seq=entry.seq)
