@@ -49,9 +49,10 @@ async def _upstream(name: str, each: UpstreamSettings) -> Reached:
 
 
 async def _connect(url: str) -> None:
+    from oncekey.edge.services.place import is_service, read_service
     from oncekey.upstream.address import address_of
 
-    address = address_of(url)
+    address = address_of(read_service(url).ingress[0] if is_service(url) else url)
     if address.socket:
         _, writer = await asyncio.open_unix_connection(address.socket)
     else:

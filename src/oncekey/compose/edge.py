@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oncekey.compose.configured import rule_for
 from oncekey.compose.durable import DurableWork
@@ -14,6 +14,7 @@ from oncekey.compose.identities import identities_of
 from oncekey.compose.reloading import PutInForce
 from oncekey.compose.schemes import schemes_of
 from oncekey.compose.webhooks import SharedSources, providers_for
+from oncekey.config.edge_settings import UpstreamSettings
 from oncekey.config.route_settings import RouteSettings
 from oncekey.config.settings import Settings
 from oncekey.core.callers import Callers
@@ -24,23 +25,30 @@ from oncekey.edge.document.openapi import document_of
 from oncekey.edge.forwarding import Forwarding
 from oncekey.edge.hooks import Hooks
 from oncekey.edge.identity.identities import Identities
-from oncekey.edge.policy import EdgeRoute, Policy, Table
+from oncekey.edge.policy import EdgeRoute, Policy, Table, Uncertain
 from oncekey.edge.proxy import Proxy
 from oncekey.edge.recovery import Recovery
+from oncekey.edge.services.place import is_service, read_service
+from oncekey.edge.services.proxy import ServiceProxy
+from oncekey.edge.services.upstream import ServiceNodes, ServiceUpstream
 from oncekey.integrations.lifespan import App
 from oncekey.upstream import Upstream
 from oncekey.webhooks.receiver import Receiver
+from oncekey.wire.listed import LISTED
 
 if TYPE_CHECKING:
     # It needs Restate's SDK.
     from oncekey.compose.passage import Passage
 
 
+AnyUpstream = Upstream | ServiceNodes
+
+
 class Built(NamedTuple):
     """An edge, and what it holds open."""
 
     edge: Edge
-    upstreams: dict[str, Upstream]
+    upstreams: dict[str, AnyUpstream]
     identities: Identities
     receiver: Receiver
     passage: Passage | None
@@ -130,7 +138,7 @@ class EdgeWork:
             table,
             passage.proxy(table, identities)
             if passage is not None
-            else Proxy(table, identities, self._ledger),
+            else _proxy_of(table, identities, self._ledger),
             Recovery(table, self._ledger),
             Hooks(receiver, settings.webhooks.max_body),
             self._document(settings, table),
@@ -166,6 +174,12 @@ class EdgeWork:
         )
 
 
+def _proxy_of(table: Table, identities: Identities, ledger: Ledger) -> Proxy:
+    if any(isinstance(route.upstream, ServiceUpstream) for route in table.routes):
+        return ServiceProxy(table, identities, ledger)
+    return Proxy(table, identities, ledger)
+
+
 def _passage_of(settings: Settings, ledger: Ledger) -> Passage | None:
     if getattr(ledger.store, "forwards", None) is None:
         return None
@@ -176,20 +190,28 @@ def _passage_of(settings: Settings, ledger: Ledger) -> Passage | None:
     return Passage(settings, ledger, edge_routes_of(settings, upstreams), upstreams)
 
 
-def upstreams_of(settings: Settings) -> dict[str, Upstream]:
-    return {
-        name: Upstream(
-            each.url,
-            timeout=each.timeout,
-            connect_timeout=each.connect_timeout,
-            max_connections=each.max_connections,
-        )
-        for name, each in settings.upstreams.items()
+def upstreams_of(settings: Settings) -> dict[str, AnyUpstream]:
+    return {name: _upstream_of(each, settings) for name, each in settings.upstreams.items()}
+
+
+def _upstream_of(each: UpstreamSettings, settings: Settings) -> AnyUpstream:
+    options: dict[str, Any] = {
+        "timeout": each.timeout,
+        "connect_timeout": each.connect_timeout,
+        "max_connections": each.max_connections,
     }
+    if is_service(each.url):
+        return ServiceNodes(read_service(each.url), listed_in(settings), **options)
+    return Upstream(each.url, **options)
+
+
+def listed_in(settings: Settings) -> frozenset[bytes]:
+    """Lines of requests that Restate may keep."""
+    return LISTED | {name.encode() for name in settings.restate.headers}
 
 
 def edge_routes_of(
-    settings: Settings, upstreams: dict[str, Upstream] | None = None
+    settings: Settings, upstreams: dict[str, AnyUpstream] | None = None
 ) -> tuple[EdgeRoute, ...]:
     """Those without an upstream belong to the app, or to a gateway that asks about them. Without
     `upstreams`, only to be looked at."""
@@ -208,16 +230,20 @@ def policy_of(each: RouteSettings) -> Policy:
     return "REQUIRED_A" if each.required else "ACCEPTED"
 
 
-def _route_of(each: RouteSettings, settings: Settings, upstream: Upstream | None) -> EdgeRoute:
-    recovers = each.takeover == "recover"
+def _route_of(each: RouteSettings, settings: Settings, upstream: AnyUpstream | None) -> EdgeRoute:
+    service = isinstance(upstream, ServiceNodes)
+    # Asked again with its key, Restate answers what it answered before.
+    uncertain: Uncertain = "rerun" if service and each.takeover in {None, "rerun"} else "refuse"
+    if each.takeover == "recover":
+        uncertain = "recover"
     return EdgeRoute(
         each.path,
         policy_of(each),
         rule_for(each, settings),
-        upstream,
+        upstream.at(each.path) if isinstance(upstream, ServiceNodes) else upstream,
         each.level or "project",
         each.identity == "optional",
-        each.uncertain or ("recover" if recovers else "refuse"),
+        each.uncertain or uncertain,
         each.source or "",
         each.title or "",
     )

@@ -15,6 +15,7 @@ from oncekey.core.retention import DEFAULT_CLASSES
 from oncekey.edge.document.annotate import Annotated, annotate
 from oncekey.edge.document.openapi import document_of
 from oncekey.edge.policy import EdgeRoute
+from oncekey.edge.services.place import is_service
 
 Part = dict[str, Any]
 
@@ -36,9 +37,14 @@ def annotated_for(settings: Settings, document: Any, upstream: str | None) -> An
     routes = tuple(
         each for each in settings.routes if upstream is None or each.upstream == upstream
     )
-    base = "" if upstream is None else urlsplit(settings.upstreams[upstream].url).path
+    base = "" if upstream is None else _base_of(settings.upstreams[upstream].url)
     only = _routes_of(replace(settings, routes=routes))
     return annotate(document, only, base=base, retention=_kept(settings))
+
+
+def _base_of(url: str) -> str:
+    """What stands before every path; a handler on Restate has no paths."""
+    return "" if is_service(url) else urlsplit(url).path
 
 
 def _routes_of(settings: Settings) -> tuple[EdgeRoute, ...]:

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import cast
 
+from oncekey.compose.edge import AnyUpstream, listed_in
 from oncekey.config.settings import Settings
 from oncekey.core.errors import OnceKeyError
 from oncekey.core.ledger import Ledger
@@ -20,8 +21,6 @@ from oncekey.stores.restate.cluster import PATIENCE
 from oncekey.stores.restate.holding import Holding
 from oncekey.stores.restate.ingress import Ingress
 from oncekey.stores.restate.store import RestateStore
-from oncekey.upstream import Upstream
-from oncekey.wire.listed import LISTED
 
 
 class Passage:
@@ -33,7 +32,7 @@ class Passage:
         settings: Settings,
         ledger: Ledger,
         routes: tuple[EdgeRoute, ...],
-        upstreams: dict[str, Upstream],
+        upstreams: dict[str, AnyUpstream],
     ) -> None:
         # Whoever asks has found that it is the store of Restate.
         self._store = store = cast("RestateStore", ledger.store)
@@ -44,10 +43,9 @@ class Passage:
         place = store.place
         self._calling = Calling(place.ingress, place.space, PATIENCE)
         self._ingress, self._admin = Ingress(place.ingress), Admin(place.admin)
-        more = frozenset(name.encode() for name in settings.restate.headers)
         holding = Holding(self._ingress, self._admin, place.space)
         self._way = Way(
-            self._calling, holding, store.forwards, self._performing.handing, LISTED | more
+            self._calling, holding, store.forwards, self._performing.handing, listed_in(settings)
         )
 
     def proxy(self, table: Table, identities: Identities) -> Proxy:

@@ -8,6 +8,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 from oncekey.config.kinds import did_you_mean, text, words
 from oncekey.core.errors import InvalidInput
+from oncekey.edge.services.place import FORM, is_service, read_service
 from oncekey.stores.restate.place import OPTIONS, read_place
 
 _UNIX = "http+unix"
@@ -35,14 +36,17 @@ def url(value: Any) -> str:
 
 
 def upstream_url(value: Any) -> str:
-    """The same, or a Unix socket: `unix:/run/app.sock`."""
+    """The same, a Unix socket as `unix:/run/app.sock`, or a handler of a Restate service."""
     given = text(value)
+    if is_service(given):
+        read_service(given)
+        return given
     parts = _split(given)
     if parts is not None and parts.scheme == "unix":
         given = _socket_url(parts)
         parts = urlsplit(given)
     if parts is None or not (_is_host(parts) or _is_socket(parts)):
-        forms = "http://host:port, https://host or unix:/run/app.sock"
+        forms = f"http://host:port, https://host, unix:/run/app.sock or {FORM.split()[0]}"
         raise InvalidInput(f"is {_shown(given)!r}, not of the form {forms}")
     _check(given, parts)
     if parts.query:

@@ -12,6 +12,7 @@ from oncekey.config.route_settings import RouteSettings
 from oncekey.config.settings import Settings
 from oncekey.core.errors import InvalidInput
 from oncekey.core.retention import DEFAULT_CLASSES
+from oncekey.edge.services.place import ServicePlace, is_service, read_service
 from oncekey.wire.route import route
 from oncekey.wire.rule import UNSAFE_METHODS
 
@@ -102,6 +103,14 @@ class _Checked:
                 else f': add [upstreams.{name}] with url = "http://127.0.0.1:9000"'
             )
             self._complain("upstream", f"[upstreams] has no {name!r}{meant}")
+        elif name in known and is_service(known[name].url):
+            self._check_service(read_service(known[name].url))
+
+    def _check_service(self, place: ServicePlace) -> None:
+        for name in place.parameters:
+            if f"{{{name}}}" not in self._each.path and f"{{{name}:path}}" not in self._each.path:
+                message = f"the path has no {{{name}}}, which the URL of the upstream needs: "
+                self._complain("path", f"{message}add it, or take it out there")
 
     def _check_without_upstream(self) -> None:
         for name in _OF_UPSTREAMS:

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from oncekey.config.addresses import is_loopback
 from oncekey.config.reader import Reader
 from oncekey.config.settings import Settings
+from oncekey.edge.services.place import is_service
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -19,6 +20,8 @@ def check_upstreams(settings: Settings, reader: Reader) -> None:
         if not each.url:
             message = f"the upstream {name} has no url: add url = "
             reader.complain(path, f'{message}"http://127.0.0.1:9000"')
+        elif is_service(each.url):
+            continue
         elif _is_this_server(each.url, settings):
             message = f"the upstream {name} is this server itself: a request would never end"
             reader.complain((*path, "url"), f"{message}; name another port")

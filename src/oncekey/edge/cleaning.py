@@ -141,11 +141,15 @@ def lines_of_identity(namespace: str) -> Headers:
     )
 
 
-def from_upstream(headers: Iterable[tuple[bytes, bytes]], origin: Origin) -> Headers:
-    """The lines of an answer for the client. `origin` is where the service behind is."""
+def from_upstream(
+    headers: Iterable[tuple[bytes, bytes]], origin: Origin, ours: frozenset[bytes] = frozenset()
+) -> Headers:
+    """The lines of an answer for the client. `origin` is where the service behind is; `ours` are
+    lines that it tells in the name of the edge."""
+    staying = _STAYS_BEHIND - ours if ours else _STAYS_BEHIND
     cleaned: Pairs = []
     for name, value in headers:
-        if name in _STAYS_BEHIND:
+        if name in staying:
             continue
         if name in PLACES:
             value = without(origin, value)  # noqa: PLW2901

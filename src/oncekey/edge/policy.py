@@ -39,7 +39,7 @@ class EdgeRoute:
     rule: Rule
     """`rule.methods` are the methods of the route; `rule.key` follows from the policy."""
     upstream: Any = None
-    """An `Upstream`."""
+    """An `Upstream`, or what stands for a service on Restate."""
     level: Level = "project"
     """`tenant` and `platform` put a sentinel where the project would be."""
     anonymous: bool = False
@@ -77,7 +77,8 @@ class EdgeRoute:
     @cached_property
     def cleaned(self) -> Once[Headers, Headers]:
         """The lines of an answer of its upstream, for the client."""
-        return Once(lambda headers: from_upstream(headers, self.origin))
+        tells: frozenset[bytes] = getattr(self.upstream, "tells", frozenset())
+        return Once(lambda headers: from_upstream(headers, self.origin, tells))
 
     @cached_property
     def passes(self) -> bool:

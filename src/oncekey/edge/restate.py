@@ -20,7 +20,10 @@ from oncekey.edge.decide import Protect
 from oncekey.edge.handing import Handing
 from oncekey.edge.identity.identities import Identities
 from oncekey.edge.policy import EdgeRoute, Table
-from oncekey.edge.proxy import Admitted, Proxy, Whole
+from oncekey.edge.proxy import Admitted, Whole
+from oncekey.edge.sending import go_on
+from oncekey.edge.services.proxy import ServiceProxy
+from oncekey.edge.services.upstream import ServiceUpstream
 from oncekey.stores.restate.calling import Broken, Calling, Unsent
 from oncekey.stores.restate.envelope import (
     LARGEST_ANSWER,
@@ -57,7 +60,7 @@ class Way(NamedTuple):
     headers: frozenset[bytes] = LISTED
 
 
-class RestateProxy(Proxy):
+class RestateProxy(ServiceProxy):
     def __init__(self, table: Table, identities: Identities, ledger: Ledger, way: Way) -> None:
         super().__init__(table, identities, ledger)
         self._way = way
@@ -192,6 +195,10 @@ class RestateProxy(Proxy):
                 return reply.result()
             call = Call(digest, key, envelope, reply)
             return await Awaiting(self._way.holding, call, wait, deadline).told()
+        except asyncio.CancelledError:
+            # Restate goes on with it.
+            go_on()
+            return problem("request-in-progress")
         finally:
             reply.cancel()
 
@@ -261,7 +268,9 @@ def _is_carried(route: EdgeRoute) -> bool:
     are such as an envelope carries."""
     rule = route.rule
     small = rule.max_stored_body <= LARGEST_ANSWER and not rule.store_events
-    return route.upstream is not None and rule.takeover == "rerun" and small
+    if route.upstream is None or isinstance(route.upstream, ServiceUpstream):
+        return False
+    return rule.takeover == "rerun" and small
 
 
 async def _quietly(work: Coroutine[Any, Any, None]) -> None:

@@ -30,7 +30,7 @@ def as_it_comes(_: int, __: Headers | Pairs) -> int:
     return 0
 
 
-def _go_on() -> None:
+def go_on() -> None:
     """A server that stops cancels those it does not wait for any longer. There is still something
     to do: to keep what is known of the request, and to tell it."""
     task = asyncio.current_task()
@@ -74,7 +74,7 @@ class Listening:
         try:
             await self._arrived
         except asyncio.CancelledError:
-            _go_on()
+            go_on()
             if self._answer is None and self._error is None:
                 sent = self.ask.connection is not None
                 self.ask.abandon()

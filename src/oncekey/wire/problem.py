@@ -129,6 +129,9 @@ _NO_ANSWER = (
     "The service behind was asked, and its answer did not come. It will not be asked again by "
     "itself; find out there whether it took effect, or ask an operator to purge the key."
 )
+_FAILED = "The service behind ended the operation with an error."
+# How operators end a call.
+_ENDED = frozenset({"canceled", "cancelled", "killed"})
 _CHALLENGE = (b"www-authenticate", b'Bearer realm="oncekey"')
 
 
@@ -233,6 +236,14 @@ def outcome_unknown_behind(
     """No process died here: the service behind was asked, and broke off."""
     status = 500 if to_provider else 0
     return problem("outcome-unknown", _NO_ANSWER, operation_id=operation_id, status=status)
+
+
+def failed_in_service(status: int, message: str) -> Response:
+    """A handler behind ended with an error. What it says of the request is told; what broke inside
+    it, or who ended it, is not."""
+    told = 400 <= status < 500 and message not in _ENDED
+    shown = status if 400 <= status < 600 else 500
+    return problem("terminal-error", message if told and message else _FAILED, status=shown)
 
 
 def ran_but_not_stored(operation_id: str) -> Response:

@@ -232,3 +232,19 @@ def test_a_route_that_refuses_is_never_asked_again(restate_edges: RestateEdges) 
     site = restate_edges.open()
     until(lambda: code_of(ask(site, "k", "/api/v1/refusing")) == "outcome-unknown")
     assert len(effects(site, "k")) == 1
+
+
+@pytest.mark.parametrize("path, retried, asked", [(ORDERS, 409, 1), ("/api/v1/again", 201, 2)])
+def test_what_an_edge_that_stops_does_not_wait_for_is_in_doubt(
+    restate_edges: RestateEdges, path: str, retried: int, asked: int
+) -> None:
+    """A stop in good order is no crash: what the route says of a service that broke off holds."""
+    site = restate_edges.open("[server]\ngrace = '1s'\n", timeout="60s")
+    under_way = Asking(site, "k", path, sleep=60)
+    site.served.stop(signal.SIGTERM)
+    assert code_of(under_way.answer()) == "request-in-progress"
+    site = restate_edges.open()
+    answer = ask(site, "k", path)
+    assert answer.status_code == retried
+    assert retried == 201 or code_of(answer) == "outcome-unknown"
+    assert len(effects(site, "k")) == asked

@@ -73,7 +73,7 @@ def test_what_may_be_asked_is_what_an_upstream_understands(url: str, asked: str)
     "url, mistake",
     [
         ("127.0.0.1:9000", "is '127.0.0.1:9000', not of the form http://host:port, https://"),
-        ("ftp://host", "is 'ftp://host', not of the form http://host:port, https://host or unix:"),
+        ("ftp://host", "is 'ftp://host', not of the form http://host:port, https://host, unix:"),
         ("http://", "is 'http://', not of the form"),
         ("http://host:99999", "is 'http://host:99999', not of the form"),
         ("http://host\\tname", r"is 'http://host\tname', not of the form"),

@@ -1,0 +1,1 @@
+"""Handlers of Restate services as upstreams."""
