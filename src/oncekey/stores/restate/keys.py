@@ -16,6 +16,7 @@ from oncekey.stores.restate.work.following import EXECUTIONS, REQUESTS, nonce_of
 from oncekey.stores.restate.work.letting_go import let_go
 
 PARKED, UNTIL = "parked", "until"
+_STILL_KNOWN = 60_000
 
 
 async def claim(ctx: Any, body: bytes) -> bytes:
@@ -48,11 +49,13 @@ async def claim(ctx: Any, body: bytes) -> bytes:
 
 
 def _remember(ctx: Any, record: Record) -> None:
-    """A key of a promise ends with its time, whatever became of the promise."""
+    """A key of a promise ends with its time, whatever became of the promise. For a while whoever
+    comes too late is told so."""
     if record.link is None or record.link.kind != "promise" or record.outcome is not None:
         return
     ctx.set(UNTIL, f"{record.expires_at:016x}".encode(), serde=BYTES)
-    send(ctx, REQUESTS, id_of(ctx), "expire", record.expires_at, at=record.expires_at)
+    at = record.expires_at + _STILL_KNOWN
+    send(ctx, REQUESTS, id_of(ctx), "expire", record.expires_at, at=at)
 
 
 def _is_past(record: Record, now: int) -> bool:

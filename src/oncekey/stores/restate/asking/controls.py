@@ -55,13 +55,15 @@ class Controls:
         found: list[tuple[str, str, int]] = []
         for service in (execution.SERVICE, promise.SERVICE):
             found += await self._rows(service, state, until, limit)
-        return sorted(found, key=lambda each: each[2])[:limit]
+        return sorted(found, key=lambda each: (each[2], each[1]))[:limit]
 
     async def _rows(
         self, service: str, state: str, until: int, limit: int
     ) -> list[tuple[str, str, int]]:
         where = f"substr(value_utf8, 1, 16) <= '{until:016x}'"
-        rows = await self._line.states(service, state, where=where, order="value_utf8", limit=limit)
+        rows = await self._line.states(
+            service, state, where=where, order="value_utf8, service_key", limit=limit
+        )
         return [(service, id_, int(value[:16], 16)) for id_, _, value in rows]
 
     async def _forget(self, asked: Forget) -> int:

@@ -137,6 +137,14 @@ class Promises:
                 return KeyTaken(holder)
             claiming = claiming._replace(instead=claimed.record.id)
 
+    async def keeper(self, insert: Insert, forked_from: int | None) -> KeyTaken | None:
+        """Who would keep a key from being claimed."""
+        record: Record | None = await self._key(insert.digest, "peek", None)
+        if record is None or record.expires_at <= insert.created_at:
+            return None
+        holder = await self.holder_of(record)
+        return None if holder is None or gives_way(holder, forked_from) else KeyTaken(holder)
+
     # -- settling ------------------------------------------------------------------------
 
     async def _resolve(self, request: Resolve) -> Resolution:

@@ -47,6 +47,9 @@ class Waits:
         """Make the promise, and have it known wherever it is to be found."""
         asked = [request, self._line.owner]
         answer, registers, forked_from = await self._ask_for_run(request.advance, "wait", asked)
+        if isinstance(answer, KeyTaken) and request.insert is not None:
+            # Its name is taken. When its key is as well, that is what it is told.
+            return await self._promises.keeper(request.insert, forked_from) or answer
         if not registers:
             made: Awaited | KeyTaken | Lost | Gone = answer
             return made

@@ -143,6 +143,13 @@ class Held:
     async def live(self) -> None:
         await self.promises(list(self.ties.live))
 
+    async def to_settle(self, numbers: Iterable[int]) -> None:
+        """Promises, and what the journal has at their positions: a step ends once."""
+        await self.promises(numbers)
+        await self.entries_at(
+            each.seq for each in self.kept.promises.values() if each.seq is not None
+        )
+
     async def promise_at(self, seq: int | None) -> Promise | None:
         if seq is None:
             return None

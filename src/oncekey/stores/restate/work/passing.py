@@ -25,7 +25,7 @@ async def tick(ctx: Any, body: bytes) -> bytes:
         return pack(None)
     if at.ties.tick is not None and at.ties.tick <= now:
         at.ties.tick = None
-    await at.live()
+    await at.to_settle(at.ties.live)
     MemoryTidying(at.kept).answers()[Due](Due(now, LATE, OVERDUE, _ALL))
     follow(at)
     ring(at)
@@ -35,7 +35,7 @@ async def tick(ctx: Any, body: bytes) -> bytes:
 async def ripen(ctx: Any, body: bytes) -> bytes:
     """`Due`, of this execution only. Answers `[Ripe, who is told of its end]`."""
     at = await held(ctx)
-    await at.live()
+    await at.to_settle(at.ties.live)
     ripe = MemoryTidying(at.kept).answers()[Due](unpack(body))
     follow(at)
     ring(at)

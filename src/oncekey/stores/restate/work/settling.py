@@ -17,14 +17,15 @@ async def settle(ctx: Any, body: bytes) -> bytes:
     asked: Settling = unpack(body)
     at = await held(ctx, asked.owner)
     if asked.number is not None:
-        await at.promises([asked.number])
-        promise = at.kept.promise(asked.number)
+        number: int | None = asked.number
     else:
-        promise = await at.promise_named(asked.name or "")
-    named = promise is not None and asked.name in {None, promise.name}
-    if promise is None or not named or promise.tenant != asked.tenant:
+        named = await at.promise_named(asked.name or "")
+        number = None if named is None else named.id
+    await at.to_settle([] if number is None else [number])
+    promise = None if number is None else at.kept.promise(number)
+    if promise is None or promise.kind is not PromiseKind.PROMISE:
         return pack(None)
-    if promise.kind is not PromiseKind.PROMISE:
+    if promise.tenant != asked.tenant or asked.name not in {None, promise.name}:
         return pack(None)
     settled = at.kept.settle(promise.id, asked.state, asked.body, asked.settled_by, asked.now)
     if settled is None:
@@ -58,7 +59,7 @@ async def match(ctx: Any, body: bytes) -> bytes:
 
 async def _told(ctx: Any, told: Told) -> Woken | None:
     at = await held(ctx)
-    await at.promises([told.promise])
+    await at.to_settle([told.promise])
     settled = told_of(at, told)
     if settled is None:
         return None

@@ -97,7 +97,7 @@ async def registered(ctx: Any, body: bytes) -> bytes:
     at = await held(ctx, asked.owner)
     if not at.kept.hold(at.number, asked.fence):
         return pack(Lost())
-    await at.promises([asked.promise])
+    await at.to_settle([asked.promise])
     if at.kept.promise(asked.promise) is None:
         return pack(Gone())
     if asked.told is not None:
