@@ -248,3 +248,18 @@ def test_what_an_edge_that_stops_does_not_wait_for_is_in_doubt(
     assert answer.status_code == retried
     assert retried == 201 or code_of(answer) == "outcome-unknown"
     assert len(effects(site, "k")) == asked
+
+
+def test_what_is_asked_when_restate_is_killed_is_not_asked_twice(
+    restate_edges: RestateEdges,
+) -> None:
+    """Restate calls again for what it had begun; the process that does it already goes on."""
+    site = restate_edges.open()
+    asking = [Asking(site, f"k-{n}", ATTACHING, sleep=4) for n in range(3)]
+    restate_edges.server.restart()
+    answers = [each.answer() for each in asking]
+    for number, answer in enumerate(answers):
+        assert answer.status_code == 201
+        assert not is_replayed(answer)
+        assert ask(site, f"k-{number}", ATTACHING, sleep=4).content == answer.content
+        assert len(effects(site, f"k-{number}")) == 1
