@@ -21,7 +21,7 @@ from oncekey.core.ports import (
 )
 from oncekey.core.scope import Scope
 from oncekey.stores.memory.store import MemoryStore
-from oncekey.stores.restate.record import body_of, has_body, unwritten, with_body, written
+from oncekey.stores.restate.record import is_apart, is_large, unwritten, without_body, written
 from oncekey.stores.restate.request import change_of
 from tests.fixtures.frozen import FrozenClock
 from tests.fixtures.stores import Caller
@@ -105,10 +105,10 @@ def test_a_record_is_read_as_it_was_written(size: int) -> None:
         completed_at=3, outcome=Outcome(Kind.RESPONSE, 201, ((b"a", b"\xff"),), body)
     )
     data = written(record)
-    assert has_body(data) == (body_of(record) is not None) == (size > 4096)
+    assert is_apart(data) == is_large(record) == (size > 4096)
     assert len(data) < 10_000
     read = unwritten(data)
-    assert (with_body(read, body) if has_body(data) else read) == record
+    assert read == (without_body(record) if is_apart(data) else record)
 
 
 def test_records_sort_by_their_numbers_whatever_they_hold() -> None:

@@ -38,7 +38,7 @@ from oncekey.stores.restate.record import (
     RECORD,
     SETTLED,
     STATE,
-    has_body,
+    is_apart,
     owner_text,
     unwritten,
 )
@@ -195,9 +195,14 @@ class Claims:
 
     async def _whole(self, id_: str, _: str, value: bytes) -> Record | None:
         """What a list has told of, with its body."""
-        if not has_body(value):
+        if not is_apart(value):
             return unwritten(value)
         record: Record | None = await self._link.call(SERVICE, id_, "peek", None)
+        return record
+
+    async def under(self, digest: bytes, number: int) -> Record | None:
+        """What is written under a number for a key, also by a call that has not ended."""
+        record: Record | None = await self._link.call(SERVICE, digest.hex(), "under", number)
         return record
 
     async def found(self, record: Record) -> Found:

@@ -9,13 +9,24 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any, NamedTuple, Protocol
 
 from restate.exceptions import TerminalError
+from restate.server_context import restate_context_is_replaying
 
+from oncekey.core.errors import StoreUnavailable
 from oncekey.core.model import Record
-from oncekey.stores.restate.envelope import HANDLER, Envelope, Ran, Reply, encode, envelope_of
+from oncekey.stores.restate.envelope import (
+    HANDLER,
+    Envelope,
+    First,
+    Ran,
+    Reply,
+    encode,
+    envelope_of,
+)
 from oncekey.stores.restate.objects import add
 from oncekey.stores.restate.request import keep, load
 
@@ -36,10 +47,18 @@ class Performs(Protocol):
 
 
 class Running(NamedTuple):
-    """What this process asks a service behind just now."""
+    """A request for which a service behind is asked just now, and the invocation that asks."""
 
     fingerprint: bytes
     number: int
+    id: str
+
+
+Written = Callable[[bytes, int], Awaitable[Record | None]]
+
+
+async def _nothing(_: bytes, __: int) -> Record | None:
+    return None
 
 
 class Forwards:
@@ -50,6 +69,8 @@ class Forwards:
         self._prefix = f"{space}."
         self.longest = longest
         self.performs: Performs | None = None
+        self.written: Written = _nothing
+        """What the object of a key has under a number, asked from without."""
         self.running: dict[bytes, Running] = {}
         self._runs: dict[int, asyncio.Task[Ran]] = {}
         self._ended: deque[tuple[int, int]] = deque()
@@ -61,6 +82,11 @@ class Forwards:
         name: str = ctx.key()
         if not name.endswith(f".{digest.hex()}"):
             raise TerminalError("the envelope belongs to another key")
+        before = await load(ctx)
+        if restate_context_is_replaying.get():
+            written = await self._written(digest, envelope.number)
+            if written is not None:
+                return _concluded(ctx, envelope, before, written, None)
         performs = self.performs
         if (
             performs is None
@@ -68,16 +94,19 @@ class Forwards:
             or not performs.knows(envelope.endpoint)
         ):
             return encode(Reply("elsewhere", envelope.nonce))
-        before = await load(ctx)
         told = _told(before, envelope, performs.now())
         if told is not None:
             return encode(told)
-        ran = await self._run(performs, digest, envelope)
+        ran = await self._run(performs, digest, envelope, ctx.request().id)
         record = None if ran.outcome is None else envelope.settled(ran.outcome, performs.now())
-        keep(ctx, before, record)
-        expires_at = 0 if record is None else record.expires_at
-        reply = Reply("ran", envelope.nonce, envelope.number, envelope.request_id, expires_at, *ran)
-        return encode(reply)
+        return _concluded(ctx, envelope, before, record, ran)
+
+    async def _written(self, digest: bytes, number: int) -> Record | None:
+        try:
+            return await self.written(digest, number)
+        except StoreUnavailable as error:
+            # Then Restate calls again.
+            raise ConnectionError(str(error)) from error
 
     def forget(self) -> None:
         """In a forked child: what runs, runs in the parent."""
@@ -93,10 +122,12 @@ class Forwards:
             await asyncio.gather(*running, return_exceptions=True)
             await asyncio.sleep(0)
 
-    async def _run(self, performs: Performs, digest: bytes, envelope: Envelope) -> Ran:
+    async def _run(
+        self, performs: Performs, digest: bytes, envelope: Envelope, invocation: str
+    ) -> Ran:
         task = self._runs.get(envelope.number)
         if task is None:
-            self.running[digest] = Running(envelope.fingerprint, envelope.number)
+            self.running[digest] = Running(envelope.fingerprint, envelope.number, invocation)
             task = asyncio.ensure_future(performs(envelope))
             self._runs[envelope.number] = task
             task.add_done_callback(lambda done: self._end(digest, envelope.number, done))
@@ -129,6 +160,22 @@ def _told(record: Record | None, envelope: Envelope, now: int) -> Reply | None:
     return Reply(
         "replay", envelope.nonce, record.id, record.request_id, record.expires_at, record.outcome
     )
+
+
+def _concluded(
+    ctx: Any, envelope: Envelope, before: Record | None, record: Record | None, ran: Ran | None
+) -> bytes:
+    """Keep the record, and answer. Without `ran`, it is what another attempt of this call wrote
+    before it was cut off: to write it again changes nothing."""
+    keep(ctx, before, record)
+    if ran is None:
+        assert record is not None
+        assert record.outcome is not None
+        outcome = record.outcome
+        ran = Ran(outcome, First(outcome.status, outcome.headers, None))
+    expires_at = 0 if record is None else record.expires_at
+    said = (envelope.nonce, envelope.number, envelope.request_id, expires_at, *ran)
+    return encode(Reply("ran", *said))
 
 
 def _size_of(ran: Ran) -> int:

@@ -1,6 +1,7 @@
 """How the record of a key is written: what lists and sweeps look at stands in front of it.
 
-As text, records sort by their numbers. A large body is kept apart, so that a list does not read it.
+As text, records sort by their numbers. One with a large body is kept a second time, apart and as a
+whole, so that a list does not read it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from oncekey.core.model import Record
 from oncekey.stores.restate.columns import joined, last, piece
 from oncekey.stores.restate.values import pack, unpack
 
-RECORD, BODY = "record", "body"
+RECORD, WHOLE = "record", "whole"
 SETTLED = "-" * 16
 _LARGE = 4096
 _APART = ord("+")
@@ -19,36 +20,36 @@ NAMESPACE, ENDPOINT, KEY = 2, 3, 4
 
 
 def written(record: Record) -> bytes:
-    apart = body_of(record) is not None
+    apart = is_large(record)
     head = (
         f"{record.id:016x}{record.expires_at:016x}{holder_of(record)}{record.state:d}"
         f"{'+' if apart else '-'}"
     )
     scope, key = record.ref
-    lean = with_body(record, b"") if apart else record
+    lean = without_body(record) if apart else record
     return joined(head, scope.namespace, scope.endpoint, key) + pack(lean)
 
 
 def unwritten(data: bytes) -> Record:
-    """Without its body, if that is kept apart."""
+    """Without its body, if it is kept apart."""
     record: Record = unpack(last(data))
     return record
 
 
-def has_body(data: bytes) -> bool:
-    """Whether the body is kept apart."""
+def is_apart(data: bytes) -> bool:
+    """Whether the whole of it is kept apart."""
     return data[49] == _APART
 
 
-def body_of(record: Record | None) -> bytes | None:
-    """The body to keep apart, if there is one."""
+def is_large(record: Record | None) -> bool:
+    """Whether the whole of it is to be kept apart."""
     outcome = None if record is None else record.outcome
-    return outcome.body if outcome is not None and len(outcome.body) > _LARGE else None
+    return outcome is not None and len(outcome.body) > _LARGE
 
 
-def with_body(record: Record, body: bytes | None) -> Record:
+def without_body(record: Record) -> Record:
     assert record.outcome is not None
-    return record._replace(outcome=record.outcome._replace(body=body or b""))
+    return record._replace(outcome=record.outcome._replace(body=b""))
 
 
 def holder_of(record: Record) -> str:

@@ -17,12 +17,11 @@ from oncekey.core.ports import (
 )
 from oncekey.stores.restate.objects import BYTES, add
 from oncekey.stores.restate.record import (
-    BODY,
     RECORD,
-    body_of,
-    has_body,
+    WHOLE,
+    is_apart,
+    is_large,
     unwritten,
-    with_body,
     written,
 )
 from oncekey.stores.restate.values import pack, unpack
@@ -125,22 +124,29 @@ async def load(ctx: Any) -> Record | None:
     if kept is None:
         return None
     record = unwritten(kept)
-    return with_body(record, await ctx.get(BODY, serde=BYTES)) if has_body(kept) else record
+    return await _whole(ctx, record.id) or record if is_apart(kept) else record
+
+
+async def _whole(ctx: Any, number: int) -> Record | None:
+    """The record of that number, if it is the one that is kept apart."""
+    kept = await ctx.get(WHOLE, serde=BYTES)
+    record: Record | None = None if kept is None else unpack(kept)
+    return record if record is not None and record.id == number else None
 
 
 def keep(ctx: Any, before: Record | None, after: Record | None) -> None:
-    """Write what has changed."""
+    """Write what has changed. A node may die between two states that are written: whatever is said
+    of a record, the whole of it is there by then."""
     if after is before:
         return
-    old, new = body_of(before), body_of(after)
+    if is_large(after):
+        ctx.set(WHOLE, pack(after), serde=BYTES)
     if after is None:
         ctx.clear(RECORD)
     else:
         ctx.set(RECORD, written(after), serde=BYTES)
-    if new is not None and new is not old:
-        ctx.set(BODY, new, serde=BYTES)
-    elif new is None and old is not None:
-        ctx.clear(BODY)
+    if is_large(before) and not is_large(after):
+        ctx.clear(WHOLE)
 
 
 async def ask(ctx: Any, body: bytes) -> bytes:
@@ -154,6 +160,14 @@ async def ask(ctx: Any, body: bytes) -> bytes:
 
 async def peek(ctx: Any, _: bytes) -> bytes:
     return pack(await load(ctx))
+
+
+async def under(ctx: Any, body: bytes) -> bytes:
+    """`number`: what is written under it, as a whole, also by a call that has not ended."""
+    number = unpack(body)
+    record = await load(ctx)
+    found = record is not None and record.id == number and record.outcome is not None
+    return pack(record if found else await _whole(ctx, number))
 
 
 async def purge(ctx: Any, _: bytes) -> bytes:
@@ -179,5 +193,6 @@ async def sweep(ctx: Any, body: bytes) -> bytes:
 def add_handlers(to: Any) -> None:
     add(to, "ask", ask)
     add(to, "peek", peek, kind="shared")
+    add(to, "under", under, kind="shared")
     add(to, "purge", purge)
     add(to, "sweep", sweep)
