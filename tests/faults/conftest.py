@@ -5,8 +5,14 @@ from pathlib import Path
 import pytest
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("restate", marks=pytest.mark.restate),
+    ]
+)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return str(request.getfixturevalue("postgres_url"))
+    if request.param in {"postgres", "restate"}:
+        return str(request.getfixturevalue(f"{request.param}_url"))
     return f"sqlite:///{tmp_path}/oncekey.db"

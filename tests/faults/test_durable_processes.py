@@ -78,7 +78,9 @@ def test_processes_share_the_work(neighbours: Crew) -> None:
     marks = crew.marks.all()
     check_one_place_at_a_time(marks)
     assert len(marks) == 60 * 3 * 2
-    assert {mark.pid for mark in marks} > {first.pid}
+    if not crew.url.startswith("restate"):
+        # Restate calls one address for a name: those who are to share its work share that.
+        assert {mark.pid for mark in marks} > {first.pid}
     assert {mark.pid for mark in marks} <= {first.pid, *(each.pid for each in others)}
 
 

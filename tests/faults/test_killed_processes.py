@@ -180,3 +180,18 @@ def test_recover_on_postgres(postgres_street: Street, subtests: pytest.Subtests)
 @pytest.mark.postgres
 def test_exactly_once_on_postgres(postgres_street: Street, subtests: pytest.Subtests) -> None:
     check_within(postgres_street, "restarted", subtests)
+
+
+@pytest.mark.restate
+def test_rerun_on_restate(restate_street: Street, subtests: pytest.Subtests) -> None:
+    check_rerun(restate_street, "survivor", subtests)
+
+
+@pytest.mark.restate
+def test_refuse_on_restate(restate_street: Street, subtests: pytest.Subtests) -> None:
+    check_refuse(restate_street, "restarted", subtests)
+
+
+@pytest.mark.restate
+def test_recover_on_restate(restate_street: Street, subtests: pytest.Subtests) -> None:
+    check_recover(restate_street, "survivor", subtests)

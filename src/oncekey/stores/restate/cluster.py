@@ -63,8 +63,10 @@ class Cluster:
         self.life = Life(self.link, int(lease * 1000), int(heartbeat * 1000))
         self.claims = Claims(self.link, self.life)
         self.bell = RestateBell(self.link)
-        self.deployments = Deployments(self.admin)
+        patience = PATIENCE if options.hosts else _REACH_TIMEOUT
+        self.deployments = Deployments(self.admin, patience=patience)
         self.objects = shared_objects(forwards)
+        forwards.written = self.claims.under
         self.retaining = Retaining(self.admin, self.objects[0], options)
         self.endpoint = Endpoint(place, self.deployments, self.objects, shares=options.shares)
         self.runners = Runners(self.endpoint)
@@ -86,6 +88,16 @@ class Cluster:
         endpoint = self.endpoint if self.options.hosts else None
         self._presence = Presence(self.life, endpoint, self._hear, self._heartbeat)
         self._begin(self._presence.run())
+
+    def describe(self) -> tuple[str, ...]:
+        nodes = ", ".join(each.removeprefix("http://") for each in self.place.ingress)
+        endpoint = self.endpoint
+        called = f"calls this process at {endpoint.uri}" if endpoint.listens else "is only asked"
+        served = "here" if endpoint.hosts else f"at {endpoint.host_uri}"
+        return (
+            f"Restate: {nodes}, space {self.place.space}; it {called}",
+            f"OnceKey's objects are served {served}",
+        )
 
     async def _born(self) -> dict[str, float]:
         """Nodes learn one after the other what is served."""
@@ -134,8 +146,7 @@ class Cluster:
         must not be left half done is carried out all the same."""
         function = self._answers[type(request)]
         try:
-            if self.fault is not None:
-                self.fault("before-commit")
+            self._reach("taken", request)
             answer = await function(request)
         except StoreUnavailable:
             if self._presence is not None:
@@ -143,9 +154,14 @@ class Cluster:
             if isinstance(request, _ENDINGS):
                 self._begin(self._insist(request))
             raise
-        if self.fault is not None:
-            self.fault("after-commit")
+        self._reach("committed", request)
         return answer
+
+    def _reach(self, point: str, request: Any) -> None:
+        """As stores do that commit groups: here each request is one."""
+        if self.fault is not None:
+            for kind in ("group", type(request).__name__):
+                self.fault(f"{kind}-{point}")
 
     async def owners(self, handler: str, value: Any) -> Any:
         return await self.link.call(owners.SERVICE, owners.ALL, handler, value)

@@ -1,0 +1,75 @@
+"""A node dies when it has heard half of what a handler did: the handler is called again, does the
+same as before, and nothing stays shut for ever."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.processes import Process, Start
+from tests.fixtures.restate_chaos import check_nothing_is_stuck
+from tests.fixtures.restate_edge import ATTACHING, RestateEdges, ask, effects, is_replayed
+from tests.fixtures.restate_server import RestateServer, new_space
+from tests.fixtures.storm import call, check, work
+from tests.fixtures.torn import TornLine
+
+pytestmark = [pytest.mark.restate, pytest.mark.timeout(300)]
+
+KEYS, TWICE, JOBS = 60, 2, 14
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> Iterator[TornLine]:
+    with closing(TornLine(tmp_path)) as made:
+        yield made
+
+
+@pytest.fixture
+def server() -> Iterator[RestateServer]:
+    """One that nobody else serves."""
+    made = RestateServer()
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
+
+
+def test_a_forwarded_request_has_one_effect_and_one_answer(
+    server: RestateServer, line: TornLine, tmp_path: Path
+) -> None:
+    with ExitStack() as ends:
+        edges = RestateEdges(server, tmp_path, ends)
+        site = edges.open(endpoint=line.endpoint)
+        with ThreadPoolExecutor(8) as pool:
+            keys = [f"k{number}" for number in range(KEYS)] * TWICE
+            answers = list(pool.map(lambda key: ask(site, key, ATTACHING), keys))
+        assert {each.status_code for each in answers} == {201}
+        for number in range(KEYS):
+            first, again = answers[number], answers[number + KEYS]
+            assert first.content == again.content
+            assert {is_replayed(first), is_replayed(again)} == {False, True}
+            assert len(effects(site, f"k{number}")) == 1
+        assert line.by_handler()["oncekey.Request/forward"] > KEYS / 4
+        check_nothing_is_stuck(server.admin)
+
+
+def test_workflows_end_once(
+    server: RestateServer, line: TornLine, start: Start, tmp_path: Path
+) -> None:
+    space = new_space()
+    options = {"lease": 30.0, "heartbeat": 5.0, "concurrency": 1000, "resident": 1000}
+    url = server.url(space=space, endpoint=line.endpoint)
+    worker: Process = start(work, url, tmp_path, options)
+    assert worker.hear() == "open"
+    client = start(call, server.url(space=space), tmp_path, 1, JOBS, 10)
+    count, wrong = client.hear()
+    assert (count, wrong) == (JOBS, [])
+    check(server.url(space=space), tmp_path)
+    torn = line.by_handler()
+    assert {"advance", "create", "settle", "tick"} <= {
+        each.rpartition("/")[2] for each in torn if each.startswith("oncekey.Execution/")
+    }, torn
+    check_nothing_is_stuck(server.admin)
