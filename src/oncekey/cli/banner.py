@@ -98,7 +98,8 @@ class Banner(NamedTuple):
 def cluster_lines(ledger: Ledger) -> tuple[str, ...]:
     """Where Restate is, how it reaches this process, and who serves what all of them share."""
     describe = getattr(ledger.store, "describe", None)
-    return () if describe is None else tuple(describe())
+    told: tuple[str, ...] = () if describe is None else describe()
+    return told
 
 
 def _filled(example: str, told: dict[str, str]) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Whoever asked is answered by then, also when the execution goes on.
 _HOLD = 1.0
 # What this process cannot have run is soon another's.
-_AT_ONCE = 0.5
+AT_ONCE = 0.5
 # While it goes on, somebody looks after so much of a lease whether its process still lives.
 _OF_LEASE = 2 / 3
 
@@ -51,7 +51,7 @@ class RestateRuns(Runs):
         """Run it, if it became ready under this dispatch. Answers when somebody has to look after
         it again, in seconds; None when nobody has to."""
         if self.closing:
-            return _AT_ONCE
+            return AT_ONCE
         known = self._activations.get(number)
         if known is not None and known.dispatch > dispatch:
             return None
@@ -98,7 +98,7 @@ class RestateRuns(Runs):
             run = await self._goes_on(activation)
             answer = None if run is not None else await self._picked(activation)
         except BaseException:
-            self._over(activation, _AT_ONCE)
+            self._over(activation, AT_ONCE)
             raise
         finally:
             self._count -= 1
@@ -126,8 +126,14 @@ class RestateRuns(Runs):
         asked = Pick(activation.number, activation.dispatch)
         answer: Picked | Lost | Busy = await self.asking.insist(asked)
         if isinstance(answer, Busy) and await self._is_gone(answer.owner):
-            answer = await self.asking.insist(asked._replace(gone=answer.owner))
+            answer = await self.asking.insist(self._limited(asked._replace(gone=answer.owner)))
         return answer
+
+    def _limited(self, asked: Pick) -> Pick:
+        """An execution that ends every process that runs it is given up one day."""
+        store: Any = self.asking.store
+        most, what = store.options.max_attempts or 0, store.options.on_max_attempts
+        return asked._replace(most=most, fails=what == "kill", now=self.asking.clock.now())
 
     async def _is_gone(self, owner: int) -> bool:
         """Whether the process that has the execution was not heard of for its lease."""
@@ -210,5 +216,5 @@ class RestateRuns(Runs):
         self.closing = True
         for activation in list(self._activations.values()):
             if activation.run is None:
-                self._over(activation, _AT_ONCE)
+                self._over(activation, AT_ONCE)
         await super().close(grace)

@@ -15,6 +15,7 @@ _WRITES = (
     beginning.hand_back,
     beginning.rouse,
     beginning.pick,
+    beginning.halt,
     waiting.hold,
     waiting.wait,
     waiting.registered,

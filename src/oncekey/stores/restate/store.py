@@ -100,7 +100,7 @@ class RestateStore:
         """The configuration has these classes from now on."""
         self._run(lambda cluster: cluster.retain(classes))
 
-    def describe(self) -> list[str]:
+    def describe(self) -> tuple[str, ...]:
         """For who has started this process."""
         return self.cluster.describe()
 

@@ -16,6 +16,7 @@ from oncekey.stores.restate.asking.executions import Executions
 from oncekey.stores.restate.claims import Room
 from oncekey.stores.restate.keys import PARKED
 from oncekey.stores.restate.link import Link
+from oncekey.stores.restate.stranded import Stranded
 from oncekey.stores.restate.work.held import DUE, UNTIL
 
 
@@ -23,11 +24,23 @@ class Controls:
     def __init__(self, line: Link, executions: Executions) -> None:
         self._line = line
         self._executions = executions
+        self._stranded = Stranded(line)
 
     def answers(self) -> Room:
         return {Control: self._control, Due: self._due, Forget: self._forget}
 
     async def _control(self, asked: Control) -> Controlled | Gone:
+        if asked.action != "resume":
+            return await self._controlled(asked)
+        calls = await self._stranded.calls_for(asked.execution)
+        if calls:
+            # To whoever asks, it is paused; to Restate, only the call for it is.
+            await self._executions.ask(asked.execution, "halt", [asked.tenant, asked.now])
+        answer = await self._controlled(asked)
+        await self._stranded.release(calls)
+        return answer
+
+    async def _controlled(self, asked: Control) -> Controlled | Gone:
         id_ = control.control_id(asked.tenant, asked.request_key)
         answer: Controlled | Gone
         answer, told = await self._line.call(control.SERVICE, id_, "control", asked)

@@ -90,7 +90,8 @@ class Executions:
     async def woken(self, told: list[tuple[int, Told]]) -> tuple[Woken, ...]:
         """What the end of an execution means for those who are told of it."""
         answers = [await self.ask(each, "tell", news, nonce=nonce_of(news)) for each, news in told]
-        return tuple(sorted(answer for answer in answers if answer is not None))
+        woken = [answer for answer in answers if answer is not None]
+        return tuple(sorted(woken, key=lambda each: (each.execution, each.promise)))
 
     # -- beginning -----------------------------------------------------------------------
 
@@ -164,7 +165,8 @@ class Executions:
         return sum(given)
 
     async def _pick(self, request: Pick) -> Picked | Busy | Lost:
-        asked = [request.dispatch, request.gone, self._line.owner]
+        _, dispatch, gone, *limit = request
+        asked = [dispatch, gone, self._line.owner, *limit]
         answer: Picked | Busy | Lost = await self.ask(request.id, "pick", asked)
         if isinstance(answer, Picked):
             self._sizes.loaded(answer)
@@ -177,7 +179,7 @@ class Executions:
             execution = await self.find(number)
             if execution is None or (execution.sort, execution.name) not in request.names:
                 continue
-            answer = await self.ask(number, "pick", [None, gone, self._line.owner])
+            answer = await self.ask(number, "pick", [None, gone, self._line.owner, 0, False, 0])
             picked += [answer] if isinstance(answer, Picked) else []
             if len(picked) == request.limit:
                 break

@@ -7,13 +7,14 @@ from typing import Any
 from oncekey.core.answers import Lost, Picked, Started
 from oncekey.core.execution import Execution, Status
 from oncekey.core.ports import Gone
-from oncekey.core.work import HandBack, Withdraw
+from oncekey.core.work import Ending, HandBack, Withdraw
 from oncekey.stores.memory.executions import MemoryExecutions, is_same_start
 from oncekey.stores.restate.asked import Creation
+from oncekey.stores.restate.failures import LEFT
 from oncekey.stores.restate.picking import Busy
 from oncekey.stores.restate.values import pack, unpack
 from oncekey.stores.restate.work.calls import send
-from oncekey.stores.restate.work.following import EXECUTIONS, REQUESTS, follow
+from oncekey.stores.restate.work.following import EXECUTIONS, REQUESTS, follow, ring
 from oncekey.stores.restate.work.held import ENTRY, PROMISE, Held, held
 
 
@@ -117,9 +118,9 @@ async def rouse(ctx: Any, body: bytes) -> bytes:
 
 
 async def pick(ctx: Any, body: bytes) -> bytes:
-    """`[dispatch, gone, owner]`: take it under that dispatch, or without one; `gone` is an owner
-    that does not live any more."""
-    count, gone, owner = unpack(body)
+    """`[dispatch, gone, owner, most, fails, now]`: take it under that dispatch, or without one;
+    `gone` is an owner that does not live any more. When `most` have ended so, nobody takes it."""
+    count, gone, owner, most, fails, now = unpack(body)
     at = await held(ctx, owner)
     made = at.before
     if made is None or count not in {None, at.ties.dispatch}:
@@ -129,12 +130,45 @@ async def pick(ctx: Any, body: bytes) -> bytes:
     again = count is None and made.owner == owner
     if made.status not in {Status.READY, Status.RUNNING} or again:
         return pack(Lost())
+    if _is_left(at, gone) and at.ties.deaths >= most > 0:
+        return await _given_up(at, Status.FAILED if fails else Status.PAUSED, now)
     at.kept.take(made)
     at.is_picked, at.is_taken = count is not None, count is None
     await at.journal()
     await at.live()
     follow(at)
     return pack(picked(at))
+
+
+def _is_left(at: Held, gone: int) -> bool:
+    """Whether its process has ended, which is counted until it is dispatched anew."""
+    made = at.before
+    if made is None or made.status is not Status.RUNNING or made.owner != gone:
+        return False
+    if at.ties.died_at != at.ties.dispatch:
+        at.ties.died_at, at.ties.deaths = at.ties.dispatch, 0
+    at.ties.deaths += 1
+    return True
+
+
+async def halt(ctx: Any, body: bytes) -> bytes:
+    """`[tenant, now]`: nobody is called for it, so that it is paused. Answers whether it is now."""
+    tenant, now = unpack(body)
+    at = await held(ctx)
+    made = at.before
+    if made is None or made.tenant != tenant or made.status not in {Status.READY, Status.RUNNING}:
+        return pack(False)
+    await _given_up(at, Status.PAUSED, now)
+    return pack(True)
+
+
+async def _given_up(at: Held, status: Status, now: int) -> bytes:
+    assert at.before is not None
+    await at.live()
+    at.kept.end(at.number, Ending(status, LEFT, at.before.keep), now, from_outside=True)
+    follow(at)
+    ring(at)
+    return pack(Lost())
 
 
 def picked(at: Held) -> Picked:

@@ -31,7 +31,7 @@ from oncekey.stores.restate.values import numbered, pack, unnumbered, unpack
 from oncekey.stores.restate.work.calls import id_of
 
 EXECUTION, TIES, STANDING, DUE, UNTIL = "execution", "ties", "standing", "due", "until"
-ENTRY, PROMISE, PLACE, NAME = "j:", "p:", "at:", "named:"
+ENTRY, PROMISE, PLACE, NAME, TOKEN = "j:", "p:", "at:", "named:", "t:"
 _UNFINISHED = {Status.READY, Status.RUNNING, Status.WAITING}
 
 
@@ -48,11 +48,13 @@ class Ties(msgspec.Struct, omit_defaults=True):
     """The promises that are pending, and the retries; with the time at which they are due."""
     unregistered: list[int] = []
     """Promises whose key, event or child does not know of them yet."""
-    tokens: list[str] = []
     maker: list[int] = []
     """Who made it: a number that another process has drawn as well is not the same start."""
     tick: int | None = None
     """The time at which it is looked at next."""
+    deaths: int = 0
+    """How many processes have ended while they ran it, under the dispatch `died_at`."""
+    died_at: int = 0
 
 
 _decode_ties = msgspec.json.Decoder(Ties).decode
@@ -166,6 +168,11 @@ class Held:
         await self.promises([number])
         return self.kept.promises.get(number)
 
+    async def tokens(self) -> list[str]:
+        """In hexadecimal digits."""
+        names = await self.ctx.state_keys()
+        return sorted(name[len(TOKEN) :] for name in names if name.startswith(TOKEN))
+
     def settled(self) -> dict[int, Promise]:
         """Those that were pending when they were read."""
         return {
@@ -183,8 +190,7 @@ class Held:
             self.ties.unregistered.remove(promise)
 
     def add_token(self, token: bytes) -> None:
-        if token.hex() not in self.ties.tokens:
-            self.ties.tokens.append(token.hex())
+        self.ctx.set(f"{TOKEN}{token.hex()}", b"", serde=BYTES)
 
     def clear_entry(self, seq: int) -> None:
         self.ctx.clear(f"{ENTRY}{seq:016x}")
@@ -212,7 +218,7 @@ class Held:
         for number, promise in self.kept.promises.items():
             if self._promises.get(number) is not promise:
                 self._save_promise(promise, is_new=number not in self._promises)
-        for number in self._promises.keys() - self.kept.promises.keys():
+        for number in sorted(self._promises.keys() - self.kept.promises.keys()):
             self.ctx.clear(f"{PROMISE}{number:016x}")
             self._drop(number)
 
