@@ -17,6 +17,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, CancelledErro
 
 import oncekey
 from oncekey import App, InvalidInput, Ledger
+from oncekey.temporal import Activities
 from tests.fixtures.processes import Process
 from tests.fixtures.temporal_shop import Shop, resolve_and_die, until
 
@@ -25,11 +26,17 @@ pytestmark = pytest.mark.anyio
 SCHEDULED = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("restate", marks=pytest.mark.restate),
+    ]
+)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/oncekey.db"
-    found: str = request.getfixturevalue("postgres_url")
+    found: str = request.getfixturevalue(f"{request.param}_url")
     return found
 
 
@@ -295,9 +302,10 @@ async def test_heartbeats_keep_it_alive(shop: Shop, key: str) -> None:
 
 
 @pytest.mark.parametrize("told", [{}, {"workflow_id": "order"}, {"token": b"", "workflow_id": "o"}])
-async def test_an_activity_has_to_be_told(shop: Shop, told: dict[str, object]) -> None:
+async def test_an_activity_has_to_be_told(told: dict[str, Any]) -> None:
+    activities = Activities(App(), lambda: Client.connect("nowhere"))
     with pytest.raises(InvalidInput, match="token, or by workflow_id and activity_id"):
-        await shop.activities.register("key", **told)
+        await activities.register("key", **told)
 
 
 async def test_a_token_that_is_none_ends_the_waiting(shop: Shop, key: str) -> None:
@@ -306,6 +314,18 @@ async def test_a_token_that_is_none_ends_the_waiting(shop: Shop, key: str) -> No
 
     with pytest.raises(oncekey.TerminalError, match="does not take this activity"):
         await handle.result(30)
+
+
+async def test_a_token_that_is_none_keeps_nobody_from_being_looked_after(
+    shop: Shop, key: str
+) -> None:
+    await shop.order("by_ids", key)
+    await shop.waiting(key)
+    handle = await shop.activities.register(f"{key}-2", token=b"nonsense")
+    await shop.waiting(f"{key}-2")
+
+    assert await shop.activities.look() == 1
+    assert (await handle.execution()).status.name == "CANCELLED"
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

@@ -78,6 +78,8 @@ class Reach:
             await self._told(activity, handle.report_cancellation(rpc_timeout=_PATIENCE))
             return "cancelled"
         except RPCError as error:
+            if error.status is RPCStatusCode.INVALID_ARGUMENT:
+                return "over"
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
             return "waits" if await self._is_between_attempts(activity) else "over"
