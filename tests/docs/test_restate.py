@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from oncekey.config import load
 from oncekey.stores.restate.envelope import LARGEST_ANSWER, LARGEST_REQUEST
 from oncekey.stores.restate.place import OPTIONS, RestatePlace, read_place
 from tests.fixtures.console import commands_of
@@ -19,7 +20,7 @@ from tests.fixtures.served import ROOT
 
 PAGE = DOCS / "restate.md"
 TEXT = PAGE.read_text()
-(NODE,) = re.findall(r"(?ms)^```toml\n(.*?)^```", TEXT)
+NODE, ROUTE = re.findall(r"(?ms)^```toml\n(.*?)^```", TEXT)
 
 
 @pytest.mark.restate
@@ -48,6 +49,12 @@ def test_every_option_of_the_url_is_on_the_page() -> None:
     bare = read_place("restate://n1")
     assert (told["endpoint"], told["space"]) == (f"`{bare.endpoint}`", f"`{bare.space}`")
     assert bare.ingress + bare.admin == ("http://n1:8080", "http://n1:9070")
+
+
+def test_the_route_to_a_service_on_restate_is_right(tmp_path: Path) -> None:
+    (tmp_path / "oncekey.toml").write_text(ROUTE)
+    settings = load(tmp_path / "oncekey.toml", {}, {})
+    assert settings.upstreams["cart"].url.startswith("restate://")
 
 
 def test_the_sizes_are_those_of_the_envelope() -> None:
