@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from oncekey.core.execution import Sort
 from oncekey.durable.embedded.engine import EmbeddedEngine
-from oncekey.durable.restate.runs import RestateRuns
+from oncekey.durable.restate.runs import AT_ONCE, RestateRuns
 from oncekey.durable.restate.timers import RestateTimers
 from oncekey.stores.restate.dispatch import run_service_of
 
@@ -63,5 +63,8 @@ class Desk:
     async def activate(
         self, service: str, number: int, dispatch: int, *, again: bool
     ) -> float | None:
+        if self._runs.loop.is_closed():
+            # Its loop has ended without a word: nobody is here.
+            return AT_ONCE
         work = self._runs.activate(self._places[service], number, dispatch, again=again)
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._runs.loop))

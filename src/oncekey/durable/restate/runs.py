@@ -205,7 +205,7 @@ class RestateRuns(Runs):
 
     def forget(self, run: Run) -> None:
         super().forget(run)
-        self._rests(run, self._look_again)
+        self._rests(run, None if run.lying else self._look_again)
 
     def _rests(self, run: Run, wait: float | None) -> None:
         activation = self._activations.get(run.id)

@@ -10,6 +10,8 @@ from oncekey.core.errors import ConfigurationError, InvalidInput
 
 _INGRESS, _ADMIN = 8080, 9070
 _ENDPOINT = "http://127.0.0.1:9080"
+# Part of the names of services, where the space stands in others.
+_TAKEN = {"workflow", "task"}
 _SPACE = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 _IDENTITY = re.compile(r"publickeyv1_[1-9A-HJ-NP-Za-km-z]{1,64}")
 OPTIONS = ("admin", "endpoint", "bind", "space", "identity")
@@ -122,9 +124,10 @@ def _bind(text: str) -> str:
 
 
 def _space(text: str) -> str:
-    if not _SPACE.fullmatch(text):
+    if not _SPACE.fullmatch(text) or text in _TAKEN:
         raise InvalidInput(
-            f"has space={text}; a space is 1 to 32 of a-z, 0-9 and '-', not '-' first"
+            f"has space={text}; a space is 1 to 32 of a-z, 0-9 and '-', not '-' first, and neither "
+            "'workflow' nor 'task'"
         )
     return text
 
