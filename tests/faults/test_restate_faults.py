@@ -9,11 +9,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
+import oncekey
 from oncekey import LedgerClosed, StoreUnavailable
 from oncekey.core.audit import AuditEntry, KeepAudit, ListAudit
 from oncekey.core.ports import Abandon, Found, Held, Peek, Release, Take
 from oncekey.core.waiting import ThreadWaiter
+from oncekey.stores.restate import cluster
 from tests.fixtures.claimant import preloaded
+from tests.fixtures.ports import lasting_port, unused_port
 from tests.fixtures.processes import CONTEXT, Start
 from tests.fixtures.proxy import Proxy
 from tests.fixtures.restate_server import RestateServer
@@ -286,3 +289,16 @@ def test_a_child_goes_on_alone_when_the_parent_that_served_is_killed(
     ours.send(("begin", ["other"], {}))
     assert ours.recv() == "Proceed"
     ours.close()
+
+
+def test_who_could_not_come_in_keeps_no_address_for_himself(
+    lonely: RestateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when nobody leads yet: whoever asks for it hears of the cluster, and may try again."""
+    monkeypatch.setattr(cluster, "PATIENCE", IMPATIENT)
+    url = lonely.url(endpoint=f"http://127.0.0.1:{lasting_port()}")
+    nowhere = url.replace(urlsplit(lonely.ingress).netloc, f"127.0.0.1:{unused_port()}")
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable, match="did not answer"):
+            oncekey.open(nowhere)
+    oncekey.open(url).close()

@@ -194,9 +194,10 @@ class Cluster:
         except TimeoutError:
             raise StoreUnavailable from None
         finally:
-            await self._hang_up()
+            await self.hang_up()
 
-    async def _hang_up(self) -> None:
+    async def hang_up(self) -> None:
+        """Serve and ask nothing any more."""
         await self.endpoint.close()
         await self.ingress.close()
         await self.admin.close()

@@ -203,7 +203,12 @@ class RestateStore:
             options=self.options,
             forwards=self.forwards,
         )
-        await cluster.open(self._beat)
+        try:
+            await cluster.open(self._beat)
+        except BaseException:
+            # Whoever tries again listens at the same address.
+            await cluster.hang_up()
+            raise
         return cluster
 
     def pause(self) -> None:
