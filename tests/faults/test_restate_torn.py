@@ -1,6 +1,7 @@
 """A node dies when it has heard half of what a handler did: the handler is called again, does the
 same as before, and nothing stays shut for ever."""
 
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -8,15 +9,25 @@ from pathlib import Path
 
 import pytest
 
+from oncekey import Ref, Scope
 from tests.fixtures.processes import Process, Start
 from tests.fixtures.restate_chaos import check_nothing_is_stuck
-from tests.fixtures.restate_edge import ATTACHING, RestateEdges, ask, effects, is_replayed
+from tests.fixtures.restate_edge import (
+    ATTACHING,
+    Asking,
+    RestateEdges,
+    ask,
+    effects,
+    is_replayed,
+    until,
+)
 from tests.fixtures.restate_server import RestateServer, new_space
 from tests.fixtures.storm import call, check, work
 from tests.fixtures.torn import TornLine
 
 pytestmark = [pytest.mark.restate, pytest.mark.timeout(300)]
 
+ALICE = "t-acme:shop:user:alice"
 KEYS, TWICE, JOBS = 60, 2, 14
 
 
@@ -53,6 +64,33 @@ def test_a_forwarded_request_has_one_effect_and_one_answer(
             assert {is_replayed(first), is_replayed(again)} == {False, True}
             assert len(effects(site, f"k{number}")) == 1
         assert line.by_handler()["oncekey.Request/forward"] > KEYS / 4
+        check_nothing_is_stuck(server.admin)
+
+
+def test_what_was_written_is_the_answer_though_another_process_gives_it(
+    server: RestateServer, tmp_path: Path
+) -> None:
+    """Whoever is called again knows nothing of the first answer but what Restate has of it."""
+    with ExitStack() as ends, closing(TornLine(tmp_path, often=0)) as line:
+        edges = RestateEdges(server, tmp_path, ends)
+        site = edges.open(endpoint=line.endpoint)
+        line.break_at("oncekey.Request/forward")
+        Asking(site, "k", ATTACHING)
+        line.until_broken()
+        site.served.stop(signal.SIGKILL)
+        line.mend()
+        site = edges.open(endpoint=line.endpoint)
+        until(lambda: ask(site, "k", ATTACHING).status_code == 201)
+        answers = [ask(site, "k", ATTACHING) for _ in range(3)]
+        assert len({each.content for each in answers}) == 1
+        assert all(is_replayed(each) for each in answers)
+        ledger = edges.open_ledger()
+        record = ledger.peek(Ref(Scope(ALICE, "POST /api/v1/orders/{id}/pay"), "k"))
+        ledger.close()
+        assert record is not None
+        assert record.outcome is not None
+        assert record.outcome.body == answers[0].content
+        assert ask(site, "k", ATTACHING, body={"b": 1}).status_code == 422
         check_nothing_is_stuck(server.admin)
 
 
