@@ -4,21 +4,53 @@ waiting for? Restate itself would let its callers wait for ever."""
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import NamedTuple
 
 from oncekey.core.errors import StoreUnavailable
 from oncekey.core.model import operation_id_of
+from oncekey.edge.troubles import Troubles
 from oncekey.stores.restate.envelope import Envelope, Reply
-from oncekey.stores.restate.holding import Holder, Holding
+from oncekey.stores.restate.forward import Forwards, Running
+from oncekey.stores.restate.holding import Holding
 from oncekey.wire.problem import Response, problem, problem_of
 
-log = logging.getLogger("oncekey")
-
 SOON = 0.1
-"""Most calls are answered within it; then nobody need be asked who has the key."""
-_LONGEST_PAUSE = 1.0
+"""Most calls are answered within it."""
+_LOOK_AFTER, _BETWEEN_LOOKS = 0.5, 0.2
 _LOOK_TIMEOUT = 1.0
+_LONGEST_PAUSE = 1.0
+
+
+class Looks:
+    """Asking Restate who has a key costs it more than a call does. Where many calls are slow, only
+    a few of them are looked after; the others wait a little longer."""
+
+    def __init__(self, holding: Holding, forwards: Forwards, troubles: Troubles) -> None:
+        self.holding = holding
+        self._forwards = forwards
+        self._troubles = troubles
+        self._next = 0.0
+
+    def here(self, digest: bytes) -> Running | None:
+        """What this process itself asks a service behind for."""
+        return self._forwards.running.get(digest)
+
+    async def anywhere(self, digest: bytes) -> Running | None:
+        now = asyncio.get_running_loop().time()
+        if now < self._next:
+            return None
+        self._next = now + _BETWEEN_LOOKS
+        try:
+            holder = await self.holding.of(digest, patience=_LOOK_TIMEOUT)
+        except StoreUnavailable as error:
+            self.tell(f"who has a key cannot be found out: {error}")
+            return None
+        if holder is None:
+            return None
+        return Running(holder.mark.fingerprint, holder.mark.number, holder.id)
+
+    def tell(self, why: str) -> None:
+        self._troubles.tell("restate", why)
 
 
 class Call(NamedTuple):
@@ -34,36 +66,44 @@ class Awaiting:
     """`wait`: seconds that a call may last that is somebody else's. `deadline`: when any call has
     lasted for too long, by the clock of the loop."""
 
-    def __init__(self, holding: Holding, call: Call, wait: float, deadline: float) -> None:
-        self._holding = holding
+    def __init__(self, looks: Looks, call: Call, wait: float, deadline: float) -> None:
+        self._looks = looks
         self._call = call
         self._clock = asyncio.get_running_loop().time
-        self._wait_until = self._clock() + wait - SOON
+        begun = self._clock() - SOON
+        self._look_at = begun + _LOOK_AFTER
+        self._wait_until = begun + wait
         self._deadline = deadline
 
     async def told(self) -> Reply | Response:
         """The reply, or the answer to a caller for whom there is none in time."""
-        reply, pause = self._call.reply, SOON
+        reply, pause, envelope = self._call.reply, SOON, self._call.envelope
         while not reply.done():
             holder = await self._holder()
             if reply.done():
                 break
-            if holder is None:
-                until = self._deadline
-            elif holder.mark.nonce == self._call.envelope.nonce:
-                # From here on nobody else matters.
-                return await self._to_the_end()
-            elif holder.mark.fingerprint != self._call.envelope.fingerprint:
-                return await self._withdrawn(problem("idempotency-key-reused"))
-            else:
-                until = min(self._deadline, self._wait_until)
+            until = self._deadline
+            if holder is not None:
+                if holder.number == envelope.number:
+                    # From here on nobody else matters.
+                    return await self._to_the_end()
+                if holder.fingerprint != envelope.fingerprint:
+                    return await self._withdrawn(problem("idempotency-key-reused"), holder)
+                until = min(until, self._wait_until)
                 if self._clock() >= until:
-                    return await self._withdrawn(_busy(holder.mark.number), holder)
+                    return await self._withdrawn(_busy(holder.number), holder)
             if self._clock() >= self._deadline:
                 return await self._overdue()
             await asyncio.wait((reply,), timeout=min(pause, max(0.0, until - self._clock())))
             pause = min(_LONGEST_PAUSE, 2 * pause)
         return reply.result()
+
+    async def _holder(self) -> Running | None:
+        digest = self._call.digest
+        here = self._looks.here(digest)
+        if here is not None or self._clock() < self._look_at:
+            return here
+        return await self._looks.anywhere(digest)
 
     async def _to_the_end(self) -> Reply | Response:
         reply = self._call.reply
@@ -74,31 +114,25 @@ class Awaiting:
         """Restate goes on with what it has, and a retry gets the answer."""
         digest, shared, envelope, _ = self._call
         try:
-            known = await self._holding.is_known(digest, shared, patience=_LOOK_TIMEOUT)
+            known = await self._looks.holding.is_known(digest, shared, patience=_LOOK_TIMEOUT)
         except StoreUnavailable as error:
             return problem_of(error)
         return _busy(envelope.number) if known else problem("ledger-unavailable")
 
-    async def _withdrawn(self, answer: Response, holder: Holder | None = None) -> Reply | Response:
+    async def _withdrawn(self, answer: Response, holder: Running) -> Reply | Response:
         """`answer`, once it is sure that the call will not be carried out after it: one that waits
         behind another is taken back. One that has joined that other is nobody's own."""
         digest, shared, _, _ = self._call
+        holding = self._looks.holding
         try:
-            if holder is not None and holder.id == await self._holding.id_of(digest, shared):
+            if holder.id == await holding.id_of(digest, shared):
                 return answer
-            if await self._holding.withdraw(digest, shared, patience=_LOOK_TIMEOUT):
+            if await holding.withdraw(digest, shared, patience=_LOOK_TIMEOUT):
                 return answer
         except StoreUnavailable as error:
-            log.warning("a call cannot be taken back: %s", error)
+            self._looks.tell(f"a call cannot be taken back: {error}")
         # It has begun meanwhile.
         return await self._to_the_end()
-
-    async def _holder(self) -> Holder | None:
-        try:
-            return await self._holding.of(self._call.digest, patience=_LOOK_TIMEOUT)
-        except StoreUnavailable as error:
-            log.warning("who has a key cannot be found out: %s", error)
-            return None
 
 
 def _busy(number: int) -> Response:

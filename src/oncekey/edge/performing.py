@@ -12,8 +12,9 @@ from oncekey.core.model import Headers, Kind, Outcome, operation_id_of
 from oncekey.edge.asked import Answer, Pairs
 from oncekey.edge.concluding import kept_of, outcome_of_uncertain
 from oncekey.edge.handing import Handing
-from oncekey.edge.policy import EdgeRoute
+from oncekey.edge.policy import EdgeRoute, Table
 from oncekey.edge.sending import Listening
+from oncekey.edge.target import path_of
 from oncekey.edge.troubles import Troubles
 from oncekey.stores.restate.envelope import LARGEST_ANSWER, Envelope, First, Ran, seal
 from oncekey.wire.answer import first_marks
@@ -26,20 +27,26 @@ class Performing:
 
     def __init__(self, routes: Iterable[EdgeRoute], ledger: Ledger) -> None:
         self._ledger = ledger
-        self._routes: dict[str, EdgeRoute] = {}
-        for route in routes:
-            if route.upstream is not None:
-                for method in route.methods:
-                    self._routes.setdefault(route.place(method), route)
+        self._table = Table(routes)
         self.handing = Handing()
         self.now = ledger.clock.now
         self._troubles = Troubles(ledger.clock.steady)
 
-    def knows(self, endpoint: str) -> bool:
-        return endpoint in self._routes
+    def knows(self, envelope: Envelope) -> bool:
+        """Whether the route that it names is the one that it fits: whatever reaches Restate can
+        make envelopes."""
+        route = self._route_of(envelope)
+        if route is None or route.upstream is None:
+            return False
+        return route.place(envelope.method.decode("ascii")) == envelope.endpoint
+
+    def _route_of(self, envelope: Envelope) -> EdgeRoute | None:
+        path = path_of(envelope.target)
+        return None if path is None else self._table.find(envelope.method.decode("ascii"), path)
 
     async def __call__(self, envelope: Envelope) -> Ran:
-        route = self._routes[envelope.endpoint]
+        route = self._route_of(envelope)
+        assert route is not None
         operation_id = operation_id_of(envelope.number)
         try:
             answer = await self._asked(route, envelope)

@@ -14,7 +14,7 @@ from oncekey.core.ledger import Ledger
 from oncekey.core.model import Kind, Operation, make, operation_id_of
 from oncekey.core.scope import Scope
 from oncekey.edge.asked import Answer, Asked
-from oncekey.edge.awaiting import SOON, Awaiting, Call
+from oncekey.edge.awaiting import SOON, Awaiting, Call, Looks
 from oncekey.edge.cleaning import to_upstream
 from oncekey.edge.decide import Protect
 from oncekey.edge.handing import Handing
@@ -64,6 +64,7 @@ class RestateProxy(ServiceProxy):
     def __init__(self, table: Table, identities: Identities, ledger: Ledger, way: Way) -> None:
         super().__init__(table, identities, ledger)
         self._way = way
+        self._looks = Looks(way.holding, way.forwards, self._troubles)
         self._carried = {id(route) for route in table.routes if _is_carried(route)}
         self._elsewhere_until = 0
         self._beside: set[asyncio.Task[None]] = set()
@@ -172,7 +173,7 @@ class RestateProxy(ServiceProxy):
 
     def _early(self, digest: bytes, envelope: Envelope, wait: float) -> Response | None:
         """The answer while this process asks the service behind for the same key."""
-        running = self._way.forwards.running.get(digest)
+        running = self._looks.here(digest)
         if running is None:
             return None
         if running.fingerprint != envelope.fingerprint:
@@ -194,7 +195,7 @@ class RestateProxy(ServiceProxy):
             if reply.done():
                 return reply.result()
             call = Call(digest, key, envelope, reply)
-            return await Awaiting(self._way.holding, call, wait, deadline).told()
+            return await Awaiting(self._looks, call, wait, deadline).told()
         except asyncio.CancelledError:
             # Restate goes on with it.
             go_on()

@@ -47,9 +47,20 @@ def test_two_edges_and_many_callers_have_one_effect(two: tuple[EdgeSite, EdgeSit
     assert len(effects(two[0], "k")) == 1
 
 
+def test_workers_of_one_edge_perform_for_each_other(restate_edges: RestateEdges) -> None:
+    """Restate calls any of them, at one address."""
+    site = restate_edges.open("[server]\nworkers = 2\n")
+    asked = [f"k-{number}" for number in range(20) for _ in range(3)]
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda key: ask(site, key, ATTACHING), asked))
+    assert {each.status_code for each in answers} == {201}
+    assert [is_replayed(each) for each in answers].count(False) == 20
+    assert [len(effects(site, key)) for key in set(asked)] == 20 * [1]
+
+
 def test_an_edge_learns_what_another_one_asks_for(two: tuple[EdgeSite, EdgeSite]) -> None:
     performing, asking = two
-    first = Asking(asking, "k", sleep=3)
+    first = Asking(asking, "k", sleep=4)
     for site in (asking, performing):
         busy = ask(site, "k")
         assert (busy.status_code, code_of(busy)) == (409, "request-in-progress")

@@ -41,7 +41,7 @@ class Performs(Protocol):
 
     def now(self) -> int: ...
 
-    def knows(self, endpoint: str) -> bool: ...
+    def knows(self, envelope: Envelope) -> bool: ...
 
     async def __call__(self, envelope: Envelope) -> Ran: ...
 
@@ -88,11 +88,7 @@ class Forwards:
             if written is not None:
                 return _concluded(ctx, envelope, before, written, None)
         performs = self.performs
-        if (
-            performs is None
-            or not name.startswith(self._prefix)
-            or not performs.knows(envelope.endpoint)
-        ):
+        if performs is None or not name.startswith(self._prefix) or not performs.knows(envelope):
             return encode(Reply("elsewhere", envelope.nonce))
         told = _told(before, envelope, performs.now())
         if told is not None:
