@@ -240,3 +240,17 @@ def test_serve_tells_of_an_endpoint_that_restate_does_not_reach(
         f"error: Restate cannot call this process at {nowhere}/objects: Connection refused (os "
         "error 111); name an address that it reaches with endpoint= in the store url\n"
     )
+
+
+def test_check_warns_of_an_endpoint_that_only_this_machine_reaches(oncekey: Run) -> None:
+    done = oncekey("check", "--offline", "--url", "restate://192.0.2.7")
+    assert done.returncode == 0
+    endpoint, identity = done.stderr.splitlines()[1:]
+    assert endpoint.startswith(
+        "warning: store.url: Restate at http://192.0.2.7:8080 would look for "
+    )
+    assert endpoint.endswith("; name an address of this one with endpoint=")
+    assert identity.endswith("have Restate sign its calls, and name its public key with identity=")
+    key = "publickeyv1_2G8dCQhArfvGpzPw5Vx2ALciR4xCLHfS5YaT93XjNxX9"
+    good = f"restate://192.0.2.7?endpoint=http://192.0.2.1:9080&identity={key}"
+    assert len(oncekey("check", "--offline", "--url", good).stderr.splitlines()) == 1

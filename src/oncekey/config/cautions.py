@@ -8,11 +8,13 @@ from urllib.parse import urlsplit
 from oncekey.config.addresses import is_loopback
 from oncekey.config.settings import Settings
 from oncekey.edge.policy import KEYED
+from oncekey.stores.restate.place import read_place
 
 
 def cautions_of(settings: Settings) -> Iterator[str]:
     yield from _about_tokens(settings)
     yield from _about_routes(settings)
+    yield from _about_restate(settings.store.url)
     vault = settings.webhooks.vault.url
     if vault is not None and _is_open(vault):
         yield f"webhooks.vault.url: secrets come over plain http from {vault}; use https"
@@ -39,6 +41,23 @@ def _about_routes(settings: Settings) -> Iterator[str]:
                 f"routes[{index}]: callers without credentials are one caller on {each.path}, who "
                 "sees the answers to all their keys"
             )
+
+
+def _about_restate(url: str) -> Iterator[str]:
+    if not url.startswith("restate://"):
+        return
+    place = read_place(url)
+    away = [each for each in place.ingress if _is_open(each)]
+    if away and is_loopback(urlsplit(place.endpoint).hostname or ""):
+        yield (
+            f"store.url: Restate at {away[0]} would look for {place.endpoint} on its own machine; "
+            "name an address of this one with endpoint="
+        )
+    if away and not place.identity:
+        yield (
+            "store.url: whoever reaches the endpoint can call it; have Restate sign its calls, and "
+            "name its public key with identity="
+        )
 
 
 def _is_open(url: str) -> bool:
