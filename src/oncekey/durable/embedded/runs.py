@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from oncekey.core.answers import Owned, Picked, Woken
+from oncekey.core.errors import StoreUnavailable
 from oncekey.core.execution import Execution, Sort, Status
 from oncekey.core.work import Ending, HandBack, Load, Mine, PickUp, Start
 from oncekey.durable.embedded.run import Run
@@ -325,12 +326,20 @@ class Runs:
         for run in list(self._runs.values()):
             run.close()
         if held:
-            await self.asking.ask(HandBack(held))
-            self.watching.ring()
+            await self._hand_back(held)
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
         self.threads.shutdown(wait=False)
+
+    async def _hand_back(self, held: tuple[tuple[int, int], ...]) -> None:
+        try:
+            await self.asking.ask(HandBack(held))
+        except StoreUnavailable as error:
+            # Others see that this process is gone; that is as good, only later.
+            log.warning("what runs here was not handed over: %s", error)
+        else:
+            self.watching.ring()
 
     async def _steps_end(self, grace: float) -> None:
         with suppress(TimeoutError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -16,6 +17,8 @@ from oncekey.stores.restate.values import pack, unpack
 RUN = "run"
 # A process that stands still answers nothing, and keeps its connections: others are asked then.
 _ABORT = timedelta(seconds=10)
+# While nobody is there, everything that is ready is asked for in vain, again and again.
+_LONGEST_PAUSE = timedelta(seconds=10)
 
 
 class Runner(Protocol):
@@ -62,7 +65,7 @@ class Runners:
             journal_retention=timedelta(0),
             abort_timeout=_ABORT,
             ingress_private=True,
-            invocation_retry_policy=retry_policy(),
+            invocation_retry_policy=replace(retry_policy(), max_interval=_LONGEST_PAUSE),
         )
 
         async def run(ctx: Any, body: bytes) -> bytes:
