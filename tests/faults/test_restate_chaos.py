@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.processes import Start
-from tests.fixtures.restate_chaos import Battlefield, Load, check_nothing_is_stuck, check_orders
+from tests.fixtures.restate_chaos import (
+    Battlefield,
+    Load,
+    check_nothing_is_stuck,
+    check_orders,
+    telling,
+)
 from tests.fixtures.restate_edge import RestateEdges
 from tests.fixtures.restate_server import RestateCluster, RestateServer
 from tests.fixtures.storm import Fleet, call, check
@@ -43,7 +49,7 @@ class War:
         return [field.kill_node, field.kill_edge, field.killing("worker", self.fleet.kill)]
 
     def wage(self, acts: list[Act]) -> None:
-        with self._load.running():
+        with self._load.running(), telling(self.field.cluster.nodes[0].admin):
             for act in acts:
                 act()
         self._client.tell("stop")

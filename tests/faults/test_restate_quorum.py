@@ -45,9 +45,9 @@ def answered(load: Load, order: Order) -> Answer:
 def test_everybody_is_told_in_time_and_nothing_runs_twice(
     edges: RestateEdges, restate_cluster: RestateCluster
 ) -> None:
-    load = Load([Gate(name, edges) for name in ("one", "two")], seed=1)
+    load = Load([Gate(name, edges, timeout="2s") for name in ("one", "two")], seed=1)
     before = answered(load, BEFORE)
-    running = Asking(load.gates[0].site, RUNNING.key, RUNNING.path, sleep=3)
+    running = Asking(load.gates[0].site, RUNNING.key, RUNNING.path, sleep=1.5)
     for node in restate_cluster.nodes[:2]:
         node.kill()
 

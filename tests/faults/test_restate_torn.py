@@ -14,9 +14,11 @@ from tests.fixtures.processes import Process, Start
 from tests.fixtures.restate_chaos import check_nothing_is_stuck
 from tests.fixtures.restate_edge import (
     ATTACHING,
+    ORDERS,
     Asking,
     RestateEdges,
     ask,
+    code_of,
     effects,
     is_replayed,
     until,
@@ -92,6 +94,31 @@ def test_what_was_written_is_the_answer_though_another_process_gives_it(
         assert record.outcome.body == answers[0].content
         assert ask(site, "k", ATTACHING, body={"b": 1}).status_code == 422
         check_nothing_is_stuck(server.admin)
+
+
+def test_nobody_waits_for_ever_for_an_edge_that_restate_cannot_reach(
+    server: RestateServer, tmp_path: Path
+) -> None:
+    with ExitStack() as ends, closing(TornLine(tmp_path, often=0)) as line:
+        edges = RestateEdges(server, tmp_path, ends)
+        site = edges.open(endpoint=line.endpoint, timeout="1s")
+        before = ask(site, "before")
+        line.cut()
+        with ThreadPoolExecutor(4) as pool:
+            told = list(pool.map(lambda path: ask(site, "k", path), [ORDERS, ATTACHING] * 2))
+        for answer in told:
+            assert (answer.status_code, code_of(answer)) in {
+                (409, "request-in-progress"), (503, "ledger-unavailable")
+            }  # fmt: skip
+            assert answer.headers["retry-after"]
+        assert effects(site, "k") == []
+        line.mend()
+        for path in (ORDERS, ATTACHING):
+            until(lambda path=path: ask(site, "k", path).status_code == 201)
+            assert is_replayed(ask(site, "k", path))
+        assert ask(site, "before").content == before.content
+        # Each path has keys of its own.
+        assert len(effects(site, "k")) == 2
 
 
 def test_workflows_end_once(
