@@ -126,6 +126,26 @@ def test_a_class_that_is_changed_is_told_to_restate(
     assert {"class": "nightly", "seconds": 691200.0, "from": "store"} in listed
 
 
+def test_the_limits_of_a_call_are_told_to_restate(
+    serve: Serve, tmp_path: Path, url: str, bare_restate: RestateServer
+) -> None:
+    (tmp_path / "shop.py").write_text(APP)
+    limits = "[restate]\nmax_attempts = 7\non_max_attempts = 'kill'\n"
+    (tmp_path / "oncekey.toml").write_text(f"{limits}[retention]\nnightly = '21d'\n")
+    serve("--app", "shop:app", ONCEKEY_STORE__URL=url)
+    told = httpx.get(f"{bare_restate.admin}/services/oncekey.Request").json()
+    handlers = {each["name"]: each for each in told["handlers"]}
+    forward = handlers["forward"]
+    # It keeps its answers as the service says, and is given up as the configuration says.
+    assert told["idempotency_retention"] == "21d"
+    assert "idempotency_retention" not in forward
+    limit = (forward["retry_policy"]["max_attempts"], forward["retry_policy"]["on_max_attempts"])
+    assert limit == (7, "Kill")
+    # What asks about a key is tried until it is done, and forgotten soon.
+    assert handlers["ask"]["idempotency_retention"] == "10m"
+    assert told["retry_policy"]["max_attempts"] == 1_000_000_000
+
+
 # -- what is in the way ------------------------------------------------------------------------
 
 
