@@ -32,7 +32,25 @@ async def app(scope, receive, send):
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": str(os.getpid()).encode()})
 """
-LEFT = "no process serves OnceKey's objects on this Restate cluster"
+FLOWS = """
+import asyncio
+from oncekey import App, Context
+
+flows = App()
+
+def slowly() -> int:
+    with open("runs", "a") as runs:
+        runs.write("step\\n")
+    open("started", "w").close()
+    open("go", "r").close()
+    return 41
+
+@flows.workflow
+async def slow(ctx: Context) -> int:
+    found = await ctx.run("step", asyncio.to_thread, slowly)
+    await ctx.promise("signal", key="go-on")
+    return found + 1
+"""
 
 Start = Callable[..., Served]
 
@@ -84,6 +102,29 @@ def test_it_stops_in_good_order_with_work_under_way(start: Start, tmp_path: Path
     again = post(start(), "slow", "/slow")
     assert again.headers["idempotent-replayed"] == "true"
     assert runs(tmp_path) == ["/slow"]
+
+
+def test_a_step_under_way_is_finished_first(
+    start: Start, oncekey: Run, url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "flows.py").write_text(FLOWS)
+    flows = {"ONCEKEY_APP__WORKFLOWS": "flows:flows"}
+    served = start(**flows)
+    assert oncekey("workflows", "start", "slow", "--url", url).returncode == 0
+    (tmp_path / "started").open().close()
+    with ThreadPoolExecutor(1) as threads:
+        stopped = threads.submit(served.stop)
+        (tmp_path / "go").open("w").close()
+        assert stopped.result() == (0, "")
+
+    start(**flows)
+    settled = oncekey("promises", "resolve", "key:go-on", "--value", "1", "--park", "--url", url)
+    assert settled.returncode == 0, settled.stderr
+    listed = ("workflows", "list", "--json", "--url", url)
+    while (found := json.loads(oncekey(*listed).stdout)[0])["status"] != "succeeded":
+        continue
+    assert found["result"] == 42
+    assert runs(tmp_path) == ["step"]
 
 
 def test_it_stops_though_restate_is_away(start: Start, bare_restate: RestateServer) -> None:
