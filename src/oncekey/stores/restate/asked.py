@@ -54,6 +54,8 @@ class Claimed(NamedTuple):
 
     record: Record | None = None
     parked: Parking | None = None
+    nonce: str | None = None
+    """By which what is made with it was asked for; None when it was the claimer's before."""
 
 
 class Settling(NamedTuple):

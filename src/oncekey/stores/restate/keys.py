@@ -11,8 +11,8 @@ from oncekey.stores.restate.asked import Claimed, Claiming, Parking
 from oncekey.stores.restate.objects import BYTES, add
 from oncekey.stores.restate.request import keep, load, record_of
 from oncekey.stores.restate.values import numbered, pack, unnumbered, unpack
-from oncekey.stores.restate.work.calls import id_of, send
-from oncekey.stores.restate.work.following import EXECUTIONS, REQUESTS, nonce_of
+from oncekey.stores.restate.work.calls import id_of, nonce_in, send
+from oncekey.stores.restate.work.following import EXECUTIONS, REQUESTS
 from oncekey.stores.restate.work.letting_go import let_go
 
 PARKED, UNTIL = "parked", "until"
@@ -24,7 +24,7 @@ async def claim(ctx: Any, body: bytes) -> bytes:
     asked: Claiming = unpack(body)
     insert, now = asked.insert, asked.insert.created_at
     record = await load(ctx)
-    if record is not None and record.id == insert.id and record.owner == ENGINE:
+    if record is not None and _is_own(record, asked):
         if record.link is None and asked.link is not None:
             keep(ctx, record, record._replace(link=asked.link))
         return pack(Claimed(None, await _parked_for(ctx, asked)))
@@ -36,16 +36,16 @@ async def claim(ctx: Any, body: bytes) -> bytes:
         made = made._replace(completed_at=now, outcome=asked.outcome)
     keep(ctx, record, made)
     _remember(ctx, made)
+    nonce = nonce_in(ctx)
     if asked.creation is not None:
-        send(
-            ctx,
-            EXECUTIONS,
-            f"{insert.id:016x}",
-            "create",
-            asked.creation,
-            nonce=nonce_of(asked.creation),
-        )
-    return pack(Claimed(None, await _parked_for(ctx, asked)))
+        send(ctx, EXECUTIONS, f"{insert.id:016x}", "create", asked.creation, nonce=nonce)
+    return pack(Claimed(None, await _parked_for(ctx, asked), nonce))
+
+
+def _is_own(record: Record, asked: Claiming) -> bool:
+    """What it was claimed for before is not begun once more when it is over."""
+    same = record.id == asked.insert.id and record.owner == ENGINE
+    return same and (record.outcome is None or asked.outcome is not None)
 
 
 def _remember(ctx: Any, record: Record) -> None:
@@ -140,11 +140,12 @@ async def _parked_for(ctx: Any, asked: Claiming) -> Parking | None:
 
 
 async def park(ctx: Any, body: bytes) -> bytes:
-    """`[Parking, now]`: keep it, unless a promise has the key, or something came earlier. Answers
-    `[record or None, until when it is kept, whether that was kept before]`."""
-    parking, now = unpack(body)
+    """`[Parking, now, number]`: keep it, unless another promise than that has the key, or something
+    came earlier. Answers `[record or None, until when it is kept, whether it was before]`."""
+    parking, now, gone = unpack(body)
     record = await load(ctx)
-    if record is not None and record.link is not None and record.link.kind == "promise":
+    holds = record is not None and record.link is not None and record.link.kind == "promise"
+    if record is not None and holds and record.id != gone:
         return pack([record, 0, False])
     kept = await ctx.get(PARKED, serde=BYTES)
     early: Parking | None = None if kept is None else unnumbered(kept)

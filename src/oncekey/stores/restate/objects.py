@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import wraps
@@ -11,6 +12,8 @@ import restate
 from restate.exceptions import TerminalError
 from restate.retry_policy import InvocationRetryPolicy
 from restate.serde import BytesSerde
+
+log = logging.getLogger("oncekey")
 
 BYTES = BytesSerde()
 JSON = "application/json"
@@ -91,6 +94,8 @@ def _guarded(function: Handler) -> Any:
         except (TerminalError, ConnectionError):
             raise
         except Exception as error:
+            # Of what was sent one-way nobody would hear otherwise.
+            log.exception("a call from Restate could not be carried out")
             raise TerminalError(f"{type(error).__name__}: {error}") from error
 
     handler.__annotations__ = {"body": bytes, "return": bytes}

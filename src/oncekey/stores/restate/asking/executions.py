@@ -34,6 +34,7 @@ from oncekey.stores.restate.execution import LAZILY, SERVICE
 from oncekey.stores.restate.life import Life
 from oncekey.stores.restate.link import Link as Line
 from oncekey.stores.restate.picking import Busy, Pick, Rouse
+from oncekey.stores.restate.turns import in_turn
 from oncekey.stores.restate.work.following import nonce_of
 from oncekey.stores.restate.work.held import STANDING
 
@@ -122,8 +123,9 @@ class Executions:
         claimed: Claimed = await self.key(insert.digest, "claim", claiming)
         if claimed.record is not None:
             return await self.existing(claimed.record, insert.created_at)
+        # Its claim has asked for it as well; that is waited for, unless it was long ago.
         made: Started | Execution | Gone = await self.ask(
-            insert.id, "create", creation, nonce=nonce_of(creation)
+            insert.id, "create", creation, nonce=claimed.nonce
         )
         if isinstance(made, Execution):
             record = await self.key(insert.digest, "peek", None)
@@ -161,8 +163,8 @@ class Executions:
     # -- from hand to hand ---------------------------------------------------------------
 
     async def _hand_back(self, request: HandBack) -> int:
-        given = [await self.ask(number, "hand_back", fence) for number, fence in request.held]
-        return sum(given)
+        held = request.held
+        return sum(await in_turn(self.ask(number, "hand_back", fence) for number, fence in held))
 
     async def _pick(self, request: Pick) -> Picked | Busy | Lost:
         _, dispatch, gone, *limit = request

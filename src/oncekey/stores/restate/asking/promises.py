@@ -66,16 +66,18 @@ class Promises:
             place = await self._line.call(tokens.SERVICE, target.token.hex(), "find", None)
             return None if place is None else await self._at(*place)
         if target.id is not None:
-            return await self._numbered(target.id)
+            return await self._numbered(target)
         if target.execution is None:
             return None
         return await self._of(target.execution, None, target.name)
 
-    async def _numbered(self, number: int) -> Promise | None:
-        """Those of executions are mostly asked for by their names."""
-        found = await self._at(None, number)
-        if found is None:
-            state = f"{PROMISE}{number:016x}"
+    async def _numbered(self, target: Target) -> Promise | None:
+        """Those of executions are asked for by their names from outside, and here by their numbers:
+        nobody can have everything searched by asking for what is not there."""
+        assert target.id is not None
+        found = await self._at(None, target.id)
+        if found is None and target.name is None:
+            state = f"{PROMISE}{target.id:016x}"
             for _, _, kept in await self._line.states(EXECUTIONS, state, limit=1):
                 found = unnumbered(kept)
         return found
@@ -241,11 +243,15 @@ class Promises:
             None if insert is None else insert.digest,
             0 if claimed is None else claimed.id,
         )
-        record, until, early = await self._key(park.digest, "park", [parking, request.now])
+        record, until, early = await self._key(park.digest, "park", [parking, request.now, 0])
         if record is not None:
-            # A promise has come meanwhile; unless it is somebody else's, it is found now.
-            return Gone() if await self.find(request.target) is not None else None
-        return Parked(until, again=early and taken is not None)
+            holder = await self.holder_of(record)
+            if holder is not None:
+                # A promise has come meanwhile; unless it is somebody else's, it is found now.
+                return Gone() if holder.tenant == request.target.tenant else None
+            asked = [parking, request.now, record.id]
+            record, until, early = await self._key(park.digest, "park", asked)
+        return Gone() if record is not None else Parked(until, again=early and taken is not None)
 
     async def _delivered(self, record: Record, tenant: str) -> AlreadySettled | Parked:
         """The request was carried out for a promise that has the key no more."""

@@ -36,9 +36,6 @@ class Waits:
             answer = await self._call_by_key(request, start)
         else:
             answer = await self._wait(request)
-            if start is not None and isinstance(answer, Awaited) and answer.started is not None:
-                made = await self._is_made(start, request.advance.id, promise=answer.promise.id)
-                answer = answer if made else Gone()
         if request.token is not None and isinstance(answer, Awaited):
             await self._promises.put_token(request.token, request.advance.id, answer.promise.id)
         return answer
@@ -46,7 +43,11 @@ class Waits:
     async def _wait(self, request: Await) -> Awaited | KeyTaken | Lost | Gone:
         """Make the promise, and have it known wherever it is to be found."""
         asked = [request, self._line.owner]
-        answer, registers, forked_from = await self._ask_for_run(request.advance, "wait", asked)
+        answer, registers, makes, forked_from = await self._ask_for_run(
+            request.advance, "wait", asked
+        )
+        if makes and not await self._is_made(request, answer.promise.id):
+            return Gone()
         if isinstance(answer, KeyTaken) and request.insert is not None:
             # Its name is taken. When its key is as well, that is what it is told.
             return await self._promises.keeper(request.insert, forked_from) or answer
@@ -134,10 +135,13 @@ class Waits:
         record = await self._executions.key(start.insert.digest, "peek", None)
         return None if record is None else await self._executions.existing(record, now)
 
-    async def _is_made(self, start: Start, parent: int, **place: int) -> bool:
+    async def _is_made(self, request: Await | Spawn, promise: int = 0, *, seq: int = 0) -> bool:
         """Whether the child of a parent is there; not when another execution has its number."""
+        start, parent = request.start, request.advance.id
+        assert start is not None
         owner = self._line.owner if start.execution.status is Status.RUNNING else 0
-        creation = child_of(start.execution._replace(owner=owner), parent, **place)
+        execution = start.execution._replace(owner=owner)
+        creation = child_of(execution, parent, promise, seq=seq)
         number = start.execution.id
         made: Any = await self._ask(number, "create", creation, nonce=nonce_of(creation))
         if not isinstance(made, Gone):
@@ -151,12 +155,11 @@ class Waits:
         advance, start, entry = request
         if start.insert is not None:
             return await self._spawn_by_key(request)
-        answer: Spawned | Lost = await self._ask_for_run(
-            advance, "spawn", [request, self._line.owner]
-        )
-        if isinstance(answer, Spawned) and answer.is_new:
-            made = await self._is_made(start, advance.id, seq=entry.seq)
-            return answer if made else Gone()
+        answer: Spawned | Lost
+        asked = [request, self._line.owner]
+        answer, makes = await self._ask_for_run(advance, "spawn", asked)
+        if makes and not await self._is_made(request, seq=entry.seq):
+            return Gone()
         return answer
 
     async def _spawn_by_key(self, request: Spawn) -> Spawned | Lost | Gone:

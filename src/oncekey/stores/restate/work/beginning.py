@@ -50,6 +50,8 @@ def _made_before(at: Held, asked: Creation) -> Started | Execution | Gone:
     owner = asked.owner if asked.execution.status is Status.RUNNING else 0
     digest = "" if asked.digest is None else asked.digest.hex()
     ours = at.ties.maker == _maker_of(asked) and asked.execution.forked_from is None
+    if ours and asked.parent is not None:
+        return Started(owner)
     if ours and digest == at.ties.digest and is_same_start(made, asked.execution, owner):
         return Started(owner)
     if digest and digest == at.ties.digest:

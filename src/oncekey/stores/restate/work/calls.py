@@ -20,6 +20,12 @@ def id_of(ctx: Any) -> str:
     return found
 
 
+def nonce_in(ctx: Any) -> str:
+    """One of this call, and the same whenever it is begun anew."""
+    told: str = ctx.request().id
+    return told
+
+
 def send(
     ctx: Any,
     service: str,

@@ -48,7 +48,7 @@ async def forget(ctx: Any, body: bytes) -> bytes:
     made = at.before
     if made is None or made.expires_at is None or made.expires_at > now:
         return pack(False)
-    for token in at.ties.tokens:
+    for token in await at.tokens():
         send(ctx, TOKENS, token, "forget", at.number)
     ctx.clear_all()
     return pack(True)

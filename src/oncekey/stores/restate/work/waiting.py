@@ -48,7 +48,7 @@ async def hold(ctx: Any, body: bytes) -> bytes:
 
 async def wait(ctx: Any, body: bytes) -> bytes:
     """`[Await, owner]`; its child, if it has one, has no key. Answers `[answer, whether the promise
-    is still to be registered, forked from]`."""
+    is still to be registered, whether a child is made now, forked from]`."""
     request, owner = unpack(body)
     at = await held(ctx, owner)
     advance = request.advance
@@ -69,7 +69,7 @@ async def wait(ctx: Any, body: bytes) -> bytes:
         at.add_token(request.token)
     follow(at)
     forked_from = None if at.before is None else at.before.forked_from
-    return pack([answer, registers, forked_from])
+    return pack([answer, registers, len(at.kept.executions) > 1, forked_from])
 
 
 def _is_to_register(at: Held, request: Await, known: Promise | None) -> bool:
@@ -136,14 +136,14 @@ async def refuse(ctx: Any, body: bytes) -> bytes:
 
 
 async def spawn(ctx: Any, body: bytes) -> bytes:
-    """`[Spawn, owner]`; the child has no key."""
+    """`[Spawn, owner]`; the child has no key. Answers `[answer, whether it is made now]`."""
     request, owner = unpack(body)
     at = await held(ctx, owner)
     entries = request.advance.entries
     await at.entries_at({request.entry.seq, *(entry.seq for entry in entries)})
     answer: Spawned | Lost = oracle(at, request)
     follow(at)
-    return pack(answer)
+    return pack([answer, len(at.kept.executions) > 1])
 
 
 async def disown(ctx: Any, body: bytes) -> bytes:
