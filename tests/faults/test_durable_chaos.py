@@ -36,7 +36,10 @@ class Weather:
     def rage(self, size: int, acts: list[str], kills: int, *others: Act) -> None:
         fleet = Fleet(self._url, self._folder, size, self._dice, lease=0.6, heartbeat=0.15)
         try:
-            client = self._start(call, self._url, self._folder, self._dice.randrange(100), None)
+            # A call through Restate takes longer than a commit.
+            at_once = 20 if self._url.startswith("restate") else 150
+            seed = self._dice.randrange(100)
+            client = self._start(call, self._url, self._folder, seed, None, at_once)
             deeds = [*(getattr(fleet, act) for act in acts), *others]
             count, wrong = rage(fleet, client, deeds, self._dice, kills=kills, pause=PAUSE)
         finally:
