@@ -13,7 +13,6 @@ _WRITES = (
     beginning.withdraw,
     beginning.advance,
     beginning.hand_back,
-    beginning.rouse,
     beginning.pick,
     beginning.halt,
     waiting.hold,

@@ -21,6 +21,9 @@ Handler = Callable[[Any, bytes], Awaitable[bytes]]
 
 # An answer is there for a caller that asks again on another node, and no longer.
 ANSWERS_KEPT = timedelta(minutes=10)
+# A handler takes milliseconds. One whose process has frozen is called elsewhere, and its object is
+# not shut for longer.
+_FROZEN = timedelta(seconds=10)
 # Without a number, Restate takes its own: 70, after which the object would stay shut.
 _FOR_EVER = 1_000_000_000
 
@@ -41,13 +44,21 @@ def retry_policy(
 
 def new_object(name: str) -> restate.VirtualObject:
     return restate.VirtualObject(
-        name, journal_retention=timedelta(0), invocation_retry_policy=retry_policy()
+        name,
+        inactivity_timeout=_FROZEN,
+        abort_timeout=_FROZEN,
+        journal_retention=timedelta(0),
+        invocation_retry_policy=retry_policy(),
     )
 
 
 def new_service(name: str) -> restate.Service:
     return restate.Service(
-        name, journal_retention=timedelta(0), invocation_retry_policy=retry_policy()
+        name,
+        inactivity_timeout=_FROZEN,
+        abort_timeout=_FROZEN,
+        journal_retention=timedelta(0),
+        invocation_retry_policy=retry_policy(),
     )
 
 

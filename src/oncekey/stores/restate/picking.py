@@ -24,11 +24,3 @@ class Busy(NamedTuple):
     """It is RUNNING under this very dispatch, in the process of that number."""
 
     owner: int
-
-
-class Rouse(NamedTuple):
-    """One that is WAITING under this fence has something to do all the same: it is READY, and
-    dispatched. Answer: whether it was WAITING."""
-
-    id: int
-    fence: int

@@ -33,7 +33,7 @@ from oncekey.stores.restate.dispatch import run_service_of
 from oncekey.stores.restate.execution import LAZILY, SERVICE
 from oncekey.stores.restate.life import Life
 from oncekey.stores.restate.link import Link as Line
-from oncekey.stores.restate.picking import Busy, Pick, Rouse
+from oncekey.stores.restate.picking import Busy, Pick
 from oncekey.stores.restate.turns import in_turn
 from oncekey.stores.restate.work.following import nonce_of
 from oncekey.stores.restate.work.held import STANDING
@@ -54,7 +54,6 @@ class Executions:
             Advance: self.advance,
             HandBack: self._hand_back,
             Pick: self._pick,
-            Rouse: lambda asked: self.ask(asked.id, "rouse", asked.fence),
             PickUp: self._pick_up,
             Mine: self._mine,
             Load: lambda asked: self.ask(asked.id, "load", asked.fence),

@@ -108,17 +108,6 @@ async def hand_back(ctx: Any, body: bytes) -> bytes:
     return pack(count == 1)
 
 
-async def rouse(ctx: Any, body: bytes) -> bytes:
-    """`fence`: what waits under it has something to do. Answers whether it does wait."""
-    at = await held(ctx)
-    made = at.before
-    waits = made is not None and (made.status, made.fence) == (Status.WAITING, unpack(body))
-    if waits:
-        at.kept.wake(at.number)
-        follow(at)
-    return pack(waits)
-
-
 async def pick(ctx: Any, body: bytes) -> bytes:
     """`[dispatch, gone, owner, most, fails, now]`: take it under that dispatch, or without one;
     `gone` is an owner that does not live any more. When `most` have ended so, nobody takes it."""
