@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-
 # What takes longest on Restate, and has another test beside it that stands for it.
 FOR_CHAOS = {
     "test_bursts_of_duplicates_run_once_and_never_fail[restate-1]",
