@@ -58,8 +58,10 @@ class Performing:
         except UpstreamUncertain as error:
             self._tell(error)
             self._ledger.observe("uncertain", envelope.endpoint)
-            outcome = outcome_of_uncertain(operation_id) if route.uncertain == "refuse" else None
-            return Ran(outcome, First(*problem(error.code, operation_id=operation_id)))
+            told = First(*problem(error.code, operation_id=operation_id))
+            if route.uncertain == "refuse":
+                return Ran(outcome_of_uncertain(operation_id), told)
+            return Ran(None, told, doubtful=True)
         if answer.rest is not None:
             return await self._streamed(route, answer, envelope.nonce)
         return _ran(route, answer, operation_id, envelope.secret)

@@ -22,6 +22,7 @@ from tests.fixtures.restate_edge import (
     is_replayed,
     until,
 )
+from tests.fixtures.restate_shop import open_shop
 
 pytestmark = pytest.mark.restate
 
@@ -274,3 +275,54 @@ def test_what_is_asked_when_restate_is_killed_is_not_asked_twice(
         assert not is_replayed(answer)
         assert ask(site, f"k-{number}", ATTACHING, sleep=4).content == answer.content
         assert len(effects(site, f"k-{number}")) == 1
+
+
+def test_a_service_that_cannot_be_reached_leaves_nothing_behind(
+    restate_edges: RestateEdges,
+) -> None:
+    site = restate_edges.open()
+    site.behind.kill()
+    for _ in range(2):
+        answer = ask(site, "k")
+        assert (answer.status_code, code_of(answer)) == (502, "upstream-unreachable")
+        assert answer.headers["retry-after"]
+    assert site.client().get(f"{ORDERS}/by-idempotency-key/k/output").status_code == 404
+    site.behind.start()
+    assert [is_replayed(ask(site, "k")) for _ in range(2)] == [False, True]
+    assert len(effects(site, "k")) == 1
+
+
+def test_a_service_that_breaks_off_is_asked_again_only_where_the_route_says_so(
+    restate_edges: RestateEdges,
+) -> None:
+    site = restate_edges.open(timeout="1s")
+    late = ask(site, "late", sleep=3)
+    assert (late.status_code, code_of(late)) == (504, "upstream-timeout")
+    again = ask(site, "late", sleep=3)
+    assert (again.status_code, code_of(again)) == (409, "outcome-unknown")
+    assert again.headers["x-operation-id"] == late.headers["x-operation-id"]
+    assert len(effects(site, "late")) == 1
+    broken = ask(site, "again", "/api/v1/again", sleep=3)
+    assert (broken.status_code, code_of(broken)) == (504, "upstream-timeout")
+    # It may have had an effect, so the key is its own still.
+    assert ask(site, "again", "/api/v1/again", body={"item": "coffee"}).status_code == 422
+    retried = ask(site, "again", "/api/v1/again")
+    assert (retried.status_code, is_replayed(retried)) == (201, False)
+    assert retried.headers["x-operation-id"] == broken.headers["x-operation-id"]
+    assert is_replayed(ask(site, "again", "/api/v1/again"))
+    assert len(effects(site, "again")) == 2
+
+
+def test_ledger_and_service_may_both_be_on_restate(restate_edges: RestateEdges) -> None:
+    ingress, admin = (restate_edges.server.nodes[0].addresses[n] for n in ("ingress", "admin"))
+    more = (
+        f'[upstreams.shop]\nurl = "restate://{ingress}/Shop/order?admin={admin}"\n'
+        '[[routes]]\npath = "/shop"\nupstream = "shop"\npolicy = "REQUIRED_A"\n'
+    )
+    with open_shop(restate_edges.server.admin) as shop:
+        site = restate_edges.open(more)
+        first, again = (ask(site, "k", "/shop") for _ in range(2))
+        assert (first.status_code, again.content) == (200, first.content)
+        assert [is_replayed(first), is_replayed(again)] == [False, True]
+        assert ask(site, "k", "/shop", body={"item": "coffee"}).status_code == 422
+        assert len(shop.seen) == 1

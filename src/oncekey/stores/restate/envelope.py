@@ -77,6 +77,14 @@ class Envelope(msgspec.Struct, array_like=True, frozen=True):
         )
         return b"%016x.%b" % (self.number, urlsafe_b64encode(encode(told)))
 
+    def abandoned(self) -> Record:
+        """The record of it, when nobody knows how it ended: the next one with the key takes it
+        over, as he would after a crash."""
+        return Record(
+            self.number, self.ref, self.fingerprint, 0, 1, self.request_id, self.retention,
+            self.created_at, self.created_at + self.kept,
+        )  # fmt: skip
+
     def settled(self, outcome: Outcome, now: int) -> Record:
         """The record of it, once it has this outcome."""
         return Record(
@@ -102,6 +110,8 @@ class Ran(NamedTuple):
 
     outcome: Outcome | None
     first: First | None
+    doubtful: bool = False
+    """It was asked and broke off, and the route lets a retry ask it again."""
 
 
 class Reply(msgspec.Struct, array_like=True, frozen=True):

@@ -29,6 +29,7 @@ from oncekey.stores.restate.envelope import (
 )
 from oncekey.stores.restate.objects import add
 from oncekey.stores.restate.request import keep, load
+from oncekey.wire.problem import problem
 
 # A call that Restate breaks off is made again: not before the service behind had its time.
 _MARGIN = 30.0
@@ -94,8 +95,7 @@ class Forwards:
         if told is not None:
             return encode(told)
         ran = await self._run(performs, digest, envelope, ctx.request().id)
-        record = None if ran.outcome is None else envelope.settled(ran.outcome, performs.now())
-        return _concluded(ctx, envelope, before, record, ran)
+        return _concluded(ctx, envelope, before, _record_of(envelope, ran, performs.now()), ran)
 
     async def _written(self, digest: bytes, number: int) -> Record | None:
         try:
@@ -166,16 +166,29 @@ def _concluded(
     keep(ctx, before, record)
     if ran is None:
         assert record is not None
-        assert record.outcome is not None
-        outcome = record.outcome
-        ran = Ran(outcome, First(outcome.status, outcome.headers, None))
+        ran = _ran_of(record)
     expires_at = 0 if record is None else record.expires_at
-    said = (envelope.nonce, envelope.number, envelope.request_id, expires_at, *ran)
-    return encode(Reply("ran", *said))
+    said = (envelope.nonce, envelope.number, envelope.request_id, expires_at)
+    return encode(Reply("ran", *said, ran.outcome, ran.first))
+
+
+def _record_of(envelope: Envelope, ran: Ran, now: int) -> Record | None:
+    if ran.outcome is not None:
+        return envelope.settled(ran.outcome, now)
+    return envelope.abandoned() if ran.doubtful else None
+
+
+def _ran_of(record: Record) -> Ran:
+    """As far as the record tells it."""
+    outcome = record.outcome
+    if outcome is None:
+        broken = problem("upstream-uncertain", operation_id=record.operation_id)
+        return Ran(None, First(*broken), doubtful=True)
+    return Ran(outcome, First(outcome.status, outcome.headers, None))
 
 
 def _size_of(ran: Ran) -> int:
-    outcome, first = ran
+    outcome, first, _ = ran
     kept = 0 if outcome is None else len(outcome.body)
     return kept + (0 if first is None or first.body is None else len(first.body))
 
