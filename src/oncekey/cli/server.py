@@ -129,7 +129,7 @@ class _Workers(Multiprocess):
             return
         with staying() as stays:
             # To see that it can be built: workers that cannot start would end the server.
-            service_of(settings, hosts=False).at_end()
+            service_of(settings).at_end()
         if stays:
             return
         self._settings = settings

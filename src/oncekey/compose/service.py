@@ -73,10 +73,10 @@ class Service(Lifespan):
             put_in_force()
 
 
-def service_of(settings: Settings, *, hosts: bool = True) -> Service:
+def service_of(settings: Settings) -> Service:
     """What the settings name, on their ledger, which is closed at the end of the service."""
     targets = targets_of(settings)
-    ledger = ledger_of(settings, hosts=hosts)
+    ledger = ledger_of(settings)
     try:
         return _service_on(ledger, settings, targets)
     except BaseException:
