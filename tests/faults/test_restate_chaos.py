@@ -49,11 +49,12 @@ class War:
         return [field.kill_node, field.kill_edge, field.killing("worker", self.fleet.kill)]
 
     def wage(self, acts: list[Act]) -> None:
-        with self._load.running(), telling(self.field.cluster.nodes[0].admin):
-            for act in acts:
-                act()
-        self._client.tell("stop")
-        count, wrong = self._client.hear()
+        with telling(self.field.cluster.nodes[0].admin):
+            with self._load.running():
+                for act in acts:
+                    act()
+            self._client.tell("stop")
+            count, wrong = self._client.hear()
         assert wrong == []
         assert count > len(acts)
         assert len(self._load.answers) > len(acts)
