@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 from restate.endpoint import Endpoint as Served
+from restate.entry_codec import JournalValueCodec
 
 from oncekey.core.errors import ConfigurationError
 from oncekey.stores.restate.deployments import Deployment, Deployments
@@ -27,6 +28,18 @@ _INVOKE = "invoke"
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 
+class _AsTheyAre(JournalValueCodec):
+    """Values are not changed. Restate's SDK compares what a handler that is called again writes and
+    returns with the first time, unless there is a codec: what it has of the first time counts, and
+    an object must not be shut for ever because another process would answer in other words."""
+
+    def encode(self, buf: bytes) -> bytes:
+        return buf
+
+    async def decode(self, buf: bytes) -> bytes:
+        return buf
+
+
 class Post:
     """Services at one path of the endpoint: to Restate, a deployment of its own."""
 
@@ -35,6 +48,7 @@ class Post:
         self._served = Served()  # type: ignore[no-untyped-call]
         if identity:
             self._served.identity_keys.append(identity)
+        self._served.set_journal_value_codec(_AsTheyAre())
         self.app: AsgiApp = self._served.app()  # type: ignore[no-untyped-call]
         self.rests = False
 
