@@ -48,7 +48,7 @@ def cut_off(proxy: Proxy, postgres: PostgresServer, url: str, place: Place) -> I
     through = Place(url.replace(str(postgres.port), str(proxy.port)))
     caller = through.open()
     # Both sides of the test draw from the same numbers.
-    caller._numbers = place._numbers
+    caller.numbers = place._numbers
     assert caller.ask(caller.insert("warm")) == Held(1)
     yield caller
     through.close()

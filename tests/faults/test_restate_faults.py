@@ -59,7 +59,7 @@ def cut_off(proxy: Proxy, restate: RestateServer, place: Place) -> Iterator[Call
     through = Place(place.url.replace(ingress, f"127.0.0.1:{proxy.port}"))
     caller = through.open()
     # Both sides of the test draw from the same numbers.
-    caller._numbers = place._numbers
+    caller.numbers = place._numbers
     assert caller.ask(caller.insert("warm")) == Held(1)
     yield caller
     through.close()

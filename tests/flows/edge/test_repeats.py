@@ -85,10 +85,10 @@ def told(answer: bytes) -> Any:
 
 
 def seen(way: Way, moment: int) -> list[Any]:
-    """What the service behind was asked meanwhile; the order of lines means nothing."""
+    """What the service behind was asked; when, and the order of lines, means nothing."""
     effects = way.behind.seen_since(moment)
     return [
-        {**effect, "headers": sorted(tuple(pair) for pair in effect["headers"])}
+        {**effect, "at": None, "headers": sorted(tuple(pair) for pair in effect["headers"])}
         for effect in effects
     ]
 
