@@ -64,9 +64,13 @@ def _run_alone(
     banner: Banner,
 ) -> None:
     _ignore_second_signals()
-    ready = functools.partial(_ready, lambda _: service, settings, rereading)
+    config = _uvicorn(settings, functools.partial(_stopping, service))
+
+    def hear() -> None:
+        Reload(service, settings, rereading).hear()
+
     try:
-        _Server(_uvicorn(settings, ready), service, banner).run(sockets=[listening])
+        _Server(config, service, banner, hear).run(sockets=[listening])
     except SystemExit as ended:
         raise Failure(_NO_START) from ended
 
@@ -87,12 +91,16 @@ async def _made_to_try(settings: Settings, service: Service) -> tuple[str | None
     return secret, await demo_webhook(settings, ledger)
 
 
-def _ready(
-    build: Callable[[Settings], Service], settings: Settings, rereading: Rereading
-) -> Service:
-    """The service, told of the signal that ends it before requests are waited for, and of the one
-    that has it reloaded. uvicorn builds its app on the loop, when it has set its own handlers."""
-    service = build(settings)
+def _worker(settings: Settings, rereading: Rereading) -> Service:
+    """The service of a process that says nothing, told of the signals that are about it."""
+    service = _stopping(service_of(settings))
+    Reload(service, settings, rereading).hear()
+    return service
+
+
+def _stopping(service: Service) -> Service:
+    """The service, told of the signal that ends it before requests are waited for. uvicorn builds
+    its app on the loop, when it has set its own handlers."""
     loop = asyncio.get_running_loop()
 
     def stop(then: Any, number: int, frame: FrameType | None) -> None:
@@ -101,7 +109,6 @@ def _ready(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, functools.partial(stop, signal.getsignal(number)))
-    Reload(service, settings, rereading).hear()
     return service
 
 
@@ -141,23 +148,26 @@ class _Workers(Multiprocess):
         self._rereading.tell()
 
     def _ready_with(self, settings: Settings) -> Callable[[], Service]:
-        rereading = self._rereading._replace(is_worker=True)
-        return functools.partial(_ready, service_of, settings, rereading)
+        return functools.partial(_worker, settings, self._rereading._replace(is_worker=True))
 
 
 class _Server(uvicorn.Server):
-    """Says what it serves once it does."""
+    """Says what it serves once it does, and hears then what there is to say to it."""
 
-    def __init__(self, config: uvicorn.Config, service: Service, banner: Banner) -> None:
+    def __init__(
+        self, config: uvicorn.Config, service: Service, banner: Banner, hear: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._service = service
         self._banner = banner
+        self._hear = hear
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         durable = self._service.durable
         banner = self._banner._replace(cluster=cluster_lines(self._service.ledger))
         click.echo(banner.text(durable.grpc_port if durable else None))
+        self._hear()
 
 
 def _uvicorn(settings: Settings, ready: Callable[[], Service]) -> uvicorn.Config:
