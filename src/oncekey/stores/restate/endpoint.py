@@ -6,16 +6,19 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import uvicorn
+from restate._internal import IdentityVerificationException, PyIdentityVerifier
 from restate.endpoint import Endpoint as Served
 from restate.entry_codec import JournalValueCodec
 
 from oncekey.core.errors import ConfigurationError
+from oncekey.stores.restate.brief import Function, answer_briefly
 from oncekey.stores.restate.deployments import Deployment, Deployments
 from oncekey.stores.restate.listening import let_go, listening_at
+from oncekey.stores.restate.objects import is_brief
 from oncekey.stores.restate.place import RestatePlace
 
 # Restate keeps its connections; one that is closed under a call is a call made again.
@@ -49,7 +52,8 @@ class Post:
         if identity:
             self._served.identity_keys.append(identity)
         self._served.set_journal_value_codec(_AsTheyAre())
-        self.app: AsgiApp = self._served.app()  # type: ignore[no-untyped-call]
+        self._app: AsgiApp = self._served.app()  # type: ignore[no-untyped-call]
+        self._verifier = PyIdentityVerifier(self._served.identity_keys)
         self.rests = False
 
     @property
@@ -67,6 +71,29 @@ class Post:
     def remove(self, *names: str) -> None:
         for name in names:
             self._served.services.pop(name, None)
+
+    async def answer(self, scope: Any, receive: Any, send: Any) -> None:
+        function = self._brief(scope["path"])
+        if function is None:
+            await self._app(scope, receive, send)
+            return
+        lines = [
+            (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]
+        ]
+        try:
+            self._verifier.verify(lines, scope["path"])
+        except IdentityVerificationException:
+            await _refuse(send, 401)
+        else:
+            await answer_briefly(function, lines, receive, send)
+
+    def _brief(self, path: str) -> Function | None:
+        _, invoke, service, handler = ("", "", "", *path.rsplit("/", 3))[-4:]
+        found = self._served.services.get(service) if invoke == _INVOKE else None
+        declared = None if found is None else found.handlers.get(handler)
+        if declared is None or not is_brief(declared):
+            return None
+        return cast("Function", declared.fn)
 
 
 class Endpoint:
@@ -240,7 +267,11 @@ class Endpoint:
         within = parts[:-3] if parts[-3:-2] == [_INVOKE] else parts[:-1]
         for post in (self._shared, self._own):
             if post.serves and within and within[-1] == post.name:
-                await post.app(scope, receive, send)
+                await post.answer(scope, receive, send)
                 return
-        await send({"type": "http.response.start", "status": 503, "headers": []})
-        await send({"type": "http.response.body", "body": b""})
+        await _refuse(send, 503)
+
+
+async def _refuse(send: Any, status: int) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": []})
+    await send({"type": "http.response.body", "body": b""})

@@ -14,7 +14,6 @@ from datetime import timedelta
 from typing import Any, NamedTuple, Protocol
 
 from restate.exceptions import TerminalError
-from restate.server_context import restate_context_is_replaying
 
 from oncekey.core.errors import StoreUnavailable
 from oncekey.core.model import Record
@@ -73,7 +72,7 @@ class Forwards:
         self.written: Written = _nothing
         """What the object of a key has under a number, asked from without."""
         self.running: dict[bytes, Running] = {}
-        self._runs: dict[int, asyncio.Task[Ran]] = {}
+        self._runs: dict[int, asyncio.Future[Ran]] = {}
         self._ended: deque[tuple[int, int]] = deque()
         self._bytes = 0
 
@@ -84,7 +83,7 @@ class Forwards:
         if not name.endswith(f".{digest.hex()}"):
             raise TerminalError("the envelope belongs to another key")
         before = await load(ctx)
-        if restate_context_is_replaying.get():
+        if ctx.is_replaying:
             written = await self._written(digest, envelope.number)
             if written is not None:
                 return _concluded(ctx, envelope, before, written, None)
@@ -94,7 +93,7 @@ class Forwards:
         told = _told(before, envelope, performs.now())
         if told is not None:
             return encode(told)
-        ran = await self._run(performs, digest, envelope, ctx.request().id)
+        ran = await self._run(performs, digest, envelope, ctx.invocation_id)
         return _concluded(ctx, envelope, before, _record_of(envelope, ran, performs.now()), ran)
 
     async def _written(self, digest: bytes, number: int) -> Record | None:
@@ -114,27 +113,35 @@ class Forwards:
     async def drain(self) -> None:
         """When nothing is asked any more of what was begun."""
         while self.running:
-            running = [task for task in self._runs.values() if not task.done()]
-            await asyncio.gather(*running, return_exceptions=True)
+            running = [run for run in self._runs.values() if not run.done()]
+            # Whoever waits no longer ends none of them.
+            if running:
+                await asyncio.wait(running)
             await asyncio.sleep(0)
 
     async def _run(
         self, performs: Performs, digest: bytes, envelope: Envelope, invocation: str
     ) -> Ran:
-        task = self._runs.get(envelope.number)
-        if task is None:
-            self.running[digest] = Running(envelope.fingerprint, envelope.number, invocation)
-            task = asyncio.ensure_future(performs(envelope))
-            self._runs[envelope.number] = task
-            task.add_done_callback(lambda done: self._end(digest, envelope.number, done))
-        return await asyncio.shield(task)
+        run = self._runs.get(envelope.number)
+        if run is not None:
+            return await asyncio.shield(run)
+        run = self._runs[envelope.number] = asyncio.get_running_loop().create_future()
+        self.running[digest] = Running(envelope.fingerprint, envelope.number, invocation)
+        try:
+            ran = await performs(envelope)
+        except BaseException as error:
+            del self._runs[envelope.number]
+            run.set_exception(ConnectionError(f"a call before this one failed: {error!r}"))
+            # There may be nobody else to hear of it.
+            run.exception()
+            raise
+        finally:
+            self.running.pop(digest, None)
+        run.set_result(ran)
+        self._remember(envelope.number, _size_of(ran))
+        return ran
 
-    def _end(self, digest: bytes, number: int, task: asyncio.Task[Ran]) -> None:
-        self.running.pop(digest, None)
-        if task.cancelled() or task.exception() is not None:
-            del self._runs[number]
-            return
-        size = _size_of(task.result())
+    def _remember(self, number: int, size: int) -> None:
         self._ended.append((number, size))
         self._bytes += size
         while len(self._ended) > _REMEMBERED or self._bytes > _REMEMBERED_BYTES:
@@ -194,7 +201,7 @@ def _size_of(ran: Ran) -> int:
 
 
 def add_forward(to: Any, forwards: Forwards) -> None:
-    add(to, HANDLER, forwards.forward)
+    add(to, HANDLER, forwards.forward, brief=True)
     declared = to.handlers[HANDLER]
     declared.handler_io.content_type = "application/msgpack"
     declared.inactivity_timeout = timedelta(seconds=forwards.longest + _MARGIN)

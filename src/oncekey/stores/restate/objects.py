@@ -69,9 +69,11 @@ def add(
     kind: Literal["exclusive", "shared"] = "exclusive",
     *,
     lazy: bool = False,
+    brief: bool = False,
 ) -> None:
     """`function(ctx, body)` is the handler of that name. `lazy`: the state of the object does not
-    come with the call, and each look at it is one more exchange with Restate."""
+    come with the call, and each look at it is one more exchange with Restate. `brief`: it only
+    looks at the state and changes it, see `brief`."""
     to.handler(
         name,
         kind=kind,
@@ -81,7 +83,7 @@ def add(
         input_serde=BYTES,
         output_serde=BYTES,
         idempotency_retention=ANSWERS_KEPT,
-    )(_guarded(function))
+    )(_guarded(function, brief=brief))
 
 
 def add_to_service(to: restate.Service, name: str, function: Handler) -> None:
@@ -95,7 +97,11 @@ def add_to_service(to: restate.Service, name: str, function: Handler) -> None:
     )(_guarded(function))
 
 
-def _guarded(function: Handler) -> Any:
+def is_brief(declared: Any) -> bool:
+    return getattr(declared.fn, "is_brief", False)
+
+
+def _guarded(function: Handler, *, brief: bool = False) -> Any:
     """A mistake is told to whoever asked. Tried again for ever, it would keep the object shut."""
 
     @wraps(function)
@@ -110,4 +116,5 @@ def _guarded(function: Handler) -> Any:
             raise TerminalError(f"{type(error).__name__}: {error}") from error
 
     handler.__annotations__ = {"body": bytes, "return": bytes}
+    handler.is_brief = brief  # type: ignore[attr-defined]
     return handler

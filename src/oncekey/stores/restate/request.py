@@ -191,8 +191,8 @@ async def sweep(ctx: Any, body: bytes) -> bytes:
 
 
 def add_handlers(to: Any) -> None:
-    add(to, "ask", ask)
-    add(to, "peek", peek, kind="shared")
-    add(to, "under", under, kind="shared")
+    add(to, "ask", ask, brief=True)
+    add(to, "peek", peek, kind="shared", brief=True)
+    add(to, "under", under, kind="shared", brief=True)
     add(to, "purge", purge)
-    add(to, "sweep", sweep)
+    add(to, "sweep", sweep, brief=True)

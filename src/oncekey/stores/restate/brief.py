@@ -1,0 +1,185 @@
+"""Calls of handlers that need nothing of Restate but the state of their object: all they write goes
+back in one piece, with their answer. The SDK's own way, made for whatever a handler may do, takes
+several times as long.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, NamedTuple
+
+from restate._internal import PyFailure, PySuspended, PyUnresolvedFuture, PyVM, PyVoid, VMException
+from restate.exceptions import TerminalError
+
+log = logging.getLogger("oncekey")
+
+Lines = list[tuple[str, str]]
+Function = Callable[[Any, bytes], Awaitable[bytes]]
+
+# Of the protocol between Restate and its services: what opens a call, and looks at the state.
+_START = 0x0000
+_LOOKS = {0x0402, 0x0406, 0x0407, 0x0408}
+_HEAD = 8
+_STATE, _PARTIAL = 4, 5
+_VARINT, _LONG, _BYTES = 0, 1, 2
+
+
+class _Suspended(Exception):
+    """No error: Restate calls again, with what was asked for."""
+
+
+class BriefContext:
+    """What a brief handler may do. Its first act is to look at the state of its object."""
+
+    def __init__(self, vm: Any, invocation: Any, *, is_bare: bool) -> None:
+        self._vm = vm
+        self._invocation = invocation
+        self._is_bare = is_bare
+
+    @property
+    def invocation_id(self) -> str:
+        id_: str = self._invocation.invocation_id
+        return id_
+
+    @property
+    def is_replaying(self) -> bool:
+        """Whether an attempt before this one got further than here."""
+        replaying: bool = self._vm.is_replaying()
+        return replaying
+
+    def key(self) -> str:
+        key: str = self._invocation.key
+        return key
+
+    async def get(self, name: str, serde: Any = None) -> bytes | None:
+        if self._is_bare:
+            # To look there as well would be one more thing for Restate to write down.
+            return None
+        handle = self._vm.sys_get_state(name)
+        if not self._vm.is_completed(handle):
+            progress = self._vm.do_progress(PyUnresolvedFuture.single(handle))
+            if isinstance(progress, PySuspended):
+                raise _Suspended
+        found = self._vm.take_notification(handle)
+        return None if isinstance(found, PyVoid) else found
+
+    def set(self, name: str, value: bytes, serde: Any = None) -> None:
+        self._is_bare = False
+        self._vm.sys_set_state(name, value)
+
+    def clear(self, name: str) -> None:
+        self._is_bare = False
+        self._vm.sys_clear_state(name)
+
+
+async def answer_briefly(function: Function, lines: Lines, receive: Any, send: Any) -> None:
+    """One call, as ASGI. What is received is whole before it begins: Restate waits for the answer
+    on HTTP/1.1."""
+    body = await _whole(receive)
+    if body is None:
+        return
+    # Values need not be those of an attempt before, see `endpoint`.
+    vm = PyVM(lines, True, False)
+    vm.notify_input(body)
+    vm.notify_input_closed()
+    await _perform(vm, function, is_bare=_is_bare(body))
+    head = vm.get_response_head()
+    output = bytes(vm.take_output())
+    headers = [(name.encode(), value.encode()) for name, value in head.headers]
+    headers.append((b"content-length", b"%d" % len(output)))
+    await send({"type": "http.response.start", "status": head.status_code, "headers": headers})
+    await send({"type": "http.response.body", "body": output})
+
+
+async def _whole(receive: Any) -> bytes | None:
+    """None: nobody waits any more."""
+    pieces = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        pieces.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(pieces)
+
+
+async def _perform(vm: Any, function: Function, *, is_bare: bool) -> None:
+    """What the handler does and answers is left with `vm`."""
+    try:
+        invocation = vm.sys_input()
+        context = BriefContext(vm, invocation, is_bare=is_bare)
+        vm.sys_write_output_success(await function(context, bytes(invocation.input)))
+        vm.sys_end()
+    except TerminalError as error:
+        vm.sys_write_output_failure(PyFailure(error.status_code, error.message))
+        vm.sys_end()
+    except _Suspended:
+        pass
+    except VMException:
+        log.exception("a call from Restate does not go on as it began")
+    except Exception as error:  # noqa: BLE001 - told to Restate
+        # Then Restate calls again.
+        log.warning("a call from Restate was left: %s", error)
+        vm.notify_error(repr(error), "".join(traceback.format_exception(error)))
+
+
+# -- what Restate sends ------------------------------------------------------------------------
+
+
+class _Message(NamedTuple):
+    kind: int
+    start: int
+    end: int
+
+
+def _is_bare(body: bytes) -> bool:
+    """Whether the object had no state when the call was begun: in an attempt that goes on from
+    another, the first look at the state would be written down behind what was asked."""
+    messages = _messages(body)
+    start = next(messages, None)
+    if start is None or start.kind != _START:
+        return False
+    next(messages, None)
+    if (first := next(messages, None)) is not None:
+        return first.kind not in _LOOKS
+    return not _has_state(body, start)
+
+
+def _messages(body: bytes) -> Iterator[_Message]:
+    place = 0
+    while place + _HEAD <= len(body):
+        kind = int.from_bytes(body[place : place + 2])
+        end = place + _HEAD + int.from_bytes(body[place + 4 : place + _HEAD])
+        yield _Message(kind, place + _HEAD, end)
+        place = end
+
+
+def _has_state(body: bytes, start: _Message) -> bool:
+    """Whether there is some, or may be more than was sent along."""
+    place = start.start
+    while place < start.end:
+        tag, place = _number(body, place)
+        field, form = tag >> 3, tag & 7
+        if field in {_STATE, _PARTIAL}:
+            return True
+        if form == _VARINT:
+            _, place = _number(body, place)
+        elif form == _BYTES:
+            length, place = _number(body, place)
+            place += length
+        else:
+            place += 8 if form == _LONG else 4
+    return False
+
+
+def _number(body: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = body[place]
+        place += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, place
+        shift += 7
