@@ -61,9 +61,20 @@ class Cluster:
 
     def url(self, space: str) -> str:
         """A store of its own."""
-        ingress = ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
-        admin = ",".join(f"127.0.0.1:{port}" for port in self._admins)
-        return f"restate://{ingress}?admin={admin}&endpoint=http://127.0.0.1:0&space={space}"
+        endpoint = f"endpoint=http://127.0.0.1:0&space={space}"
+        return f"restate://{self._ingress}?admin={self._admin}&{endpoint}"
+
+    def service_url(self, path: str) -> str:
+        """A handler of a service, as an upstream."""
+        return f"restate://{self._ingress}/{path}?admin={self._admin}"
+
+    @property
+    def _ingress(self) -> str:
+        return ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
+
+    @property
+    def _admin(self) -> str:
+        return ",".join(f"127.0.0.1:{port}" for port in self._admins)
 
     def register(self, port: int) -> None:
         """Let it find out which services there are. A cluster that just comes up takes a while."""

@@ -148,11 +148,14 @@ class Gateways:
         return self._started([*command, *words], port, None, name, where)
 
     def oncekey(
-        self, store: str, name: str, cpu: int | None = SERVER_CPU
+        self, store: str, name: str, cpu: int | None = SERVER_CPU, upstream: str = ""
     ) -> tuple[Running, Caller]:
-        """With the API key of somebody who may call it."""
+        """With the API key of somebody who may call it. `upstream`: asked in place of the service
+        that everybody asks."""
         port, path = free_port(), self._folder / f"{name}.toml"
         text = self._placed((_FOLDER / "oncekey.toml").read_text(), port)
+        if upstream:
+            text = text.replace(f"http://127.0.0.1:{self.service.port}", upstream)
         path.write_text(f'[store]\nurl = "{store}"\n\n{text}')
         command = [str(PROGRAMS / "oncekey"), "serve", "--config", str(path), "--port", str(port)]
         running = self._started(command, port, cpu, name)

@@ -85,12 +85,12 @@ def _edge(results: Results) -> Iterator[Goal]:
 
 
 def _restate(results: Results) -> Iterator[Goal]:
-    for size, nodes in ((1, "1 node"), (3, "3 nodes")):
-        for keys, text in (("new", "New keys"), ("old", "Replays")):
-            name = f"{keys}/oncekey-restate-{size}"
-            yield _ratio(
-                results, "restate", name, 0.70, f"{text}, {nodes}, over Restate's ingress directly"
-            )
+    ways = {"services": "before the same service", "oncekey-restate": "on Restate"}
+    for way, where in ways.items():
+        for size, nodes in ((1, "1 node"), (3, "3 nodes")):
+            for keys, text in (("new", "New keys"), ("old", "Replays")):
+                told = f"{text} {where}, {nodes}, over Restate's ingress directly"
+                yield _ratio(results, "restate", f"{keys}/{way}-{size}", 0.70, told)
 
 
 def _middle(

@@ -13,6 +13,9 @@ CONDITIONS = """\
   through the same connections, over HTTP/1.1 with its journal not kept: the fastest way found. At
   once is the faster of the two ways and what ratios divide by; an invocation that is tried again
   asks again. `ctx.run` is the way of Restate's documentation.
+- OnceKey on Restate keeps keys there and asks the service itself, through Restate. OnceKey before
+  the same service has the service of Restate's SDK as the upstream of a route, and its keys in
+  SQLite: what the ingress is asked for directly, it is asked for through the edge.
 - Restate alone compares no bodies, knows no callers and marks no replays; what OnceKey adds is in
   its figures.
 - One node, and three nodes that keep two copies, all on this machine; four partitions, as is
@@ -43,9 +46,11 @@ LABELS = {
     "ingress-1": "Restate's ingress, 1 node",
     "in-run-1": "Restate's ingress, 1 node, `ctx.run`",
     "oncekey-restate-1": "**OnceKey on Restate, 1 node**",
+    "services-1": "**OnceKey before the same service**, 1 node",
     "ingress-3": "Restate's ingress, 3 nodes",
     "in-run-3": "Restate's ingress, 3 nodes, `ctx.run`",
     "oncekey-restate-3": "**OnceKey on Restate, 3 nodes**",
+    "services-3": "**OnceKey before the same service**, 3 nodes",
     "oncekey-sqlite": "**OnceKey on SQLite**",
     "oncekey-postgres": "**OnceKey on PostgreSQL**",
 }

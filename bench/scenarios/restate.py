@@ -22,7 +22,8 @@ NAME = "restate"
 SIZES = (1, 3)
 DATABASES = ("sqlite", "postgres")
 # Of the service that Restate calls, see `bench.apps.restate_orders`.
-_PATH = "/restate/call/Orders/"
+_ORDERS = "Orders/at_once"
+_INGRESS = "/restate/call/"
 _OK = 200
 
 Fronts = dict[str, Front]
@@ -55,6 +56,7 @@ def _families() -> list[tuple[str, list[str]]]:
         for size in SIZES:
             stores = [f"restate-{size}", *(DATABASES if size == 1 else ())]
             others = [f"{keys}/oncekey-{store}" for store in stores]
+            others.append(f"{keys}/services-{size}")
             others += [f"{keys}/in-run-{size}"] if keys == NEW else []
             found.append((base_of(keys, size), others))
     return found
@@ -112,8 +114,10 @@ def _fronts(stage: Stage, gateways: Gateways, clusters: ExitStack) -> Fronts:
     for size in SIZES:
         cluster = Cluster(stage.scratch, size)
         clusters.callback(cluster.close)
-        add(f"ingress-{size}", partial(_ingress, gateways, cluster))
+        service = gateways.restate_service(f"orders-{cluster.size}")
+        add(f"ingress-{size}", partial(_ingress, cluster, service))
         add(f"oncekey-restate-{size}", partial(_on_restate, gateways, cluster))
+        add(f"services-{size}", partial(_before_services, stage, gateways, cluster, service))
     return found
 
 
@@ -125,11 +129,10 @@ def _on_restate(gateways: Gateways, cluster: Cluster) -> Fronts:
     return _oncekey(gateways, cluster.url("bench"), f"restate-{cluster.size}", *cluster.nodes)
 
 
-def _ingress(gateways: Gateways, cluster: Cluster) -> Fronts:
-    service = gateways.restate_service(f"orders-{cluster.size}")
+def _ingress(cluster: Cluster, service: Running) -> Fronts:
     cluster.register(service.port)
     first, *others = cluster.nodes
-    path, size = f"{_PATH}at_once", cluster.size
+    path, size = f"{_INGRESS}{_ORDERS}", cluster.size
     old = _stored(first.port, path)
     asks = (*others, service)
 
@@ -139,8 +142,25 @@ def _ingress(gateways: Gateways, cluster: Cluster) -> Fronts:
     return {
         base_of(NEW, size): front(NEW, path),
         base_of(OLD, size): front(OLD, path, old),
-        f"{NEW}/in-run-{size}": front(NEW, f"{_PATH}in_run"),
+        f"{NEW}/in-run-{size}": front(NEW, f"{_INGRESS}Orders/in_run"),
     }
+
+
+def _before_services(
+    stage: Stage, gateways: Gateways, cluster: Cluster, service: Running
+) -> Fronts:
+    """OnceKey in front of the very service that the ingress is asked for, its keys in SQLite."""
+    name = f"services-{cluster.size}"
+    upstream = cluster.service_url(_ORDERS)
+    database = stage.new_database("sqlite")
+    running, caller = gateways.oncekey(database, name, cpu=None, upstream=upstream)
+    old = _stored(running.port, ORDERS, caller)
+
+    def front(keys: str, prefix: str = "") -> Front:
+        asks = (*cluster.nodes, service)
+        return Front(running, caller, keys, prefix, asks, status=_OK, load_cpu=None)
+
+    return {f"{NEW}/{name}": front(NEW), f"{OLD}/{name}": front(OLD, old)}
 
 
 def _oncekey(gateways: Gateways, url: str, store: str, *nodes: Running) -> Fronts:
