@@ -86,7 +86,7 @@ async def answer_briefly(function: Function, lines: Lines, receive: Any, send: A
     vm.notify_input_closed()
     await _perform(vm, function, is_bare=_is_bare(body))
     head = vm.get_response_head()
-    output = bytes(vm.take_output())
+    output = b"".join(_taken(vm))
     headers = [(name.encode(), value.encode()) for name, value in head.headers]
     headers.append((b"content-length", b"%d" % len(output)))
     await send({"type": "http.response.start", "status": head.status_code, "headers": headers})
@@ -103,6 +103,11 @@ async def _whole(receive: Any) -> bytes | None:
         pieces.append(message.get("body", b""))
         if not message.get("more_body", False):
             return b"".join(pieces)
+
+
+def _taken(vm: Any) -> Iterator[bytes]:
+    while piece := vm.take_output():
+        yield bytes(piece)
 
 
 async def _perform(vm: Any, function: Function, *, is_bare: bool) -> None:
