@@ -21,10 +21,10 @@ FOLDERS = {
 }
 EXAMPLES = """\
 examples:
-  python -m bench                             everything; about 42 minutes
+  python -m bench                             everything; about 43 minutes
   python -m bench --group durable             workflows beside DBOS; about 7 minutes
   python -m bench --group edge                the edge beside nginx and Caddy; about 3 minutes
-  python -m bench --group restate             the edge on Restate, and its ingress; about 6 minutes
+  python -m bench --group restate             the edge on Restate, and its ingress; about 7 minutes
   python -m bench --quick                     the main contenders, short rounds; about 5 minutes
   python -m bench --only new-keys replays     these scenarios
   python -m bench --contender asgi: redis     contenders whose name has a word, and their bare app
