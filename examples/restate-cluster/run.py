@@ -20,6 +20,7 @@ LOGS = HERE / "data"
 PATH = f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
 # Where each is asked, and where Restate calls it.
 EDGES = {"edge-a": (8711, 9711), "edge-b": (8712, 9712)}
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REST = 10.0
 PATIENCE = 120.0
 _LOOK_AGAIN = 0.2
@@ -144,9 +145,11 @@ def main() -> None:
     if taken:
         raise SystemExit(f"somebody answers on port {taken[0]} already; stop that one first")
     LOGS.mkdir(exist_ok=True)
-    # A signal to stop is as good as Ctrl-C, also where a shell has it ignored.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
+    # A signal to stop, or a terminal that is closed, is as good as Ctrl-C, also where a shell has
+    # it ignored. Only `nohup` is taken at its word.
+    for number in STOPS:
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
     nodes: list[Part] = []
     edges: list[Part] = []
     try:
@@ -167,7 +170,8 @@ def main() -> None:
         print("Stopping ...", flush=True)
     finally:
         # Whoever is impatient must not leave any of them behind.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in STOPS:
+            signal.signal(number, signal.SIG_IGN)
         # The edges first: they hand over what they do.
         stop(edges)
         stop(nodes)

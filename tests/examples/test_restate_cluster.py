@@ -65,8 +65,8 @@ class Cluster:
         lines = (self.folder / "effects.txt").read_text().splitlines()
         return Counter(line.partition(",")[0] for line in lines)
 
-    def stop(self) -> int:
-        self._process.send_signal(signal.SIGINT)
+    def stop(self, number: signal.Signals = signal.SIGINT) -> int:
+        self._process.send_signal(number)
         return self._process.wait(60)
 
     def end(self) -> None:
@@ -143,6 +143,11 @@ def test_it_does_what_it_says(cluster: Cluster) -> None:
     assert set(cluster.effects().values()) == {1}
 
     assert cluster.stop() == 0
+    assert {_where(pid) for pid in cluster.pids.values()} == {""}
+
+
+def test_a_terminal_that_is_closed_leaves_nothing_behind(cluster: Cluster) -> None:
+    assert cluster.stop(signal.SIGHUP) == 0
     assert {_where(pid) for pid in cluster.pids.values()} == {""}
 
 
