@@ -13,6 +13,7 @@ import uvicorn
 from restate._internal import IdentityVerificationException, PyIdentityVerifier
 from restate.endpoint import Endpoint as Served
 from restate.entry_codec import JournalValueCodec
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from oncekey.core.errors import ConfigurationError
 from oncekey.stores.restate.brief import Function, answer_briefly
@@ -41,6 +42,22 @@ class _AsTheyAre(JournalValueCodec):
 
     async def decode(self, buf: bytes) -> bytes:
         return buf
+
+
+class _Settings(uvicorn.Config):
+    """uvicorn's loggers belong to whoever serves the app in this process, most often uvicorn: its
+    access log must not fall silent because there is an endpoint."""
+
+    def configure_logging(self) -> None:
+        pass
+
+
+class _Unlogged(HttpToolsProtocol):
+    """Calls of Restate are not requests of the app's callers: its access log has none of them."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.access_log = False
 
 
 class Post:
@@ -247,14 +264,12 @@ class Endpoint:
         if parts.port == 0:
             named = parts._replace(netloc=f"{parts.netloc[:-1]}{listening.getsockname()[1]}")
             self.uri = named.geturl()
-        config = uvicorn.Config(
+        config = _Settings(
             self._answer,
             interface="asgi3",
-            http="httptools",
+            http=_Unlogged,
             ws="none",
             lifespan="off",
-            log_config=None,
-            access_log=False,
             proxy_headers=False,
             timeout_keep_alive=_KEEP_ALIVE,
             timeout_graceful_shutdown=1,
