@@ -3,9 +3,10 @@ an attempt was cut off."""
 
 import pytest
 
-from oncekey.stores.restate.brief import _is_bare
+from oncekey.stores.restate.brief import _is_answered, _is_bare
 
 START, INPUT, OUTPUT, SET_STATE, GET_STATE = 0x0000, 0x0400, 0x0401, 0x0403, 0x0407
+SIGNAL = 0xFBFF
 
 
 def message(kind: int, body: bytes = b"") -> bytes:
@@ -39,6 +40,22 @@ def test_a_later_attempt_goes_on_as_the_first_began(state: bytes, entry: int, ba
     """What the first wrote is among the state by then."""
     sent = message(START, FIRST + state + LAST) + message(INPUT, b"asked") + message(entry, b"...")
     assert _is_bare(sent) is bare
+
+
+@pytest.mark.parametrize("state, bare", [(b"", True), (STATE, False)])
+def test_what_an_operator_says_to_a_call_is_nothing_that_it_did(state: bytes, bare: bool) -> None:
+    sent = message(START, FIRST + state + LAST) + message(INPUT, b"asked") + message(SIGNAL, b"...")
+    assert _is_bare(sent) is bare
+    assert not _is_bare(sent + message(GET_STATE, b"..."))
+    assert _is_bare(sent + message(SET_STATE, b"..."))
+
+
+@pytest.mark.parametrize(
+    "entry, answered", [(GET_STATE, False), (SET_STATE, False), (OUTPUT, True)]
+)
+def test_what_has_answered_has_nothing_left_to_do(entry: int, answered: bool) -> None:
+    sent = message(START, FIRST + STATE + LAST) + message(INPUT, b"asked") + message(entry, b"...")
+    assert _is_answered(sent) is answered
 
 
 @pytest.mark.parametrize("sent", [b"", b"short", message(INPUT), message(0x0003, FIRST)])

@@ -18,16 +18,19 @@ log = logging.getLogger("oncekey")
 Lines = list[tuple[str, str]]
 Function = Callable[[Any, bytes], Awaitable[bytes]]
 
-# Of the protocol between Restate and its services: what opens a call, and looks at the state.
-_START = 0x0000
+# Of the protocol between Restate and its services: what opens and ends a call, what a handler does,
+# and which of that looks at the state.
+_START, _END = 0x0000, 0x0003
+_OUTPUT = 0x0401
+_COMMANDS = range(0x0400, 0x0800)
 _LOOKS = {0x0402, 0x0406, 0x0407, 0x0408}
 _HEAD = 8
 _STATE, _PARTIAL = 4, 5
 _VARINT, _LONG, _BYTES = 0, 1, 2
 
 
-class _Suspended(Exception):
-    """No error: Restate calls again, with what was asked for."""
+class _Suspended(BaseException):
+    """No error, and nobody's to catch: Restate calls again, with what was asked for."""
 
 
 class BriefContext:
@@ -58,7 +61,9 @@ class BriefContext:
             # To look there as well would be one more thing for Restate to write down.
             return None
         handle = self._vm.sys_get_state(name)
-        if not self._vm.is_completed(handle):
+        # It is told also that the call is cancelled, which is too late: what is looked for is not
+        # there by that.
+        while not self._vm.is_completed(handle):
             progress = self._vm.do_progress(PyUnresolvedFuture.single(handle))
             if isinstance(progress, PySuspended):
                 raise _Suspended
@@ -84,9 +89,14 @@ async def answer_briefly(function: Function, lines: Lines, receive: Any, send: A
     vm = PyVM(lines, True, False)
     vm.notify_input(body)
     vm.notify_input_closed()
-    await _perform(vm, function, is_bare=_is_bare(body))
+    if _is_answered(body):
+        # That counts, whatever would be answered now: a record may be over since, or this process
+        # may know a route that another one did not.
+        output = _END.to_bytes(2) + bytes(_HEAD - 2)
+    else:
+        await _perform(vm, function, is_bare=_is_bare(body))
+        output = b"".join(_taken(vm))
     head = vm.get_response_head()
-    output = b"".join(_taken(vm))
     headers = [(name.encode(), value.encode()) for name, value in head.headers]
     headers.append((b"content-length", b"%d" % len(output)))
     await send({"type": "http.response.start", "status": head.status_code, "headers": headers})
@@ -141,15 +151,22 @@ class _Message(NamedTuple):
 
 def _is_bare(body: bytes) -> bool:
     """Whether the object had no state when the call was begun: in an attempt that goes on from
-    another, the first look at the state would be written down behind what was asked."""
+    another, the first look at the state would be the first thing that was done. What Restate was
+    told meanwhile, such as to cancel the call, may stand anywhere."""
     messages = _messages(body)
     start = next(messages, None)
     if start is None or start.kind != _START:
         return False
     next(messages, None)
-    if (first := next(messages, None)) is not None:
-        return first.kind not in _LOOKS
+    done = (each.kind for each in messages if each.kind in _COMMANDS)
+    if (first := next(done, None)) is not None:
+        return first not in _LOOKS
     return not _has_state(body, start)
+
+
+def _is_answered(body: bytes) -> bool:
+    """Whether an attempt before was cut off when there was nothing left to do."""
+    return any(each.kind == _OUTPUT for each in _messages(body))
 
 
 def _messages(body: bytes) -> Iterator[_Message]:

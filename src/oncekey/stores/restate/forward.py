@@ -169,8 +169,9 @@ def _concluded(
     ctx: Any, envelope: Envelope, before: Record | None, record: Record | None, ran: Ran | None
 ) -> bytes:
     """Keep the record, and answer. Without `ran`, it is what another attempt of this call wrote
-    before it was cut off: to write it again changes nothing."""
-    keep(ctx, before, record)
+    before it was cut off: to write it again changes nothing. What leaves nothing behind writes
+    nothing either, or who is called again would not know of it: what is over may stay."""
+    keep(ctx, before, record or before)
     if ran is None:
         assert record is not None
         ran = _ran_of(record)

@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any, Literal
 
 import restate
+from restate._internal import VMException
 from restate.exceptions import TerminalError
 from restate.retry_policy import InvocationRetryPolicy
 from restate.serde import BytesSerde
@@ -102,13 +103,14 @@ def is_brief(declared: Any) -> bool:
 
 
 def _guarded(function: Handler, *, brief: bool = False) -> Any:
-    """A mistake is told to whoever asked. Tried again for ever, it would keep the object shut."""
+    """A mistake is told to whoever asked. Tried again for ever, it would keep the object shut. When
+    Restate has something else of the call, it takes no other answer."""
 
     @wraps(function)
     async def handler(ctx: Any, body: bytes) -> bytes:
         try:
             return await function(ctx, body)
-        except (TerminalError, ConnectionError):
+        except (TerminalError, ConnectionError, VMException):
             raise
         except Exception as error:
             # Of what was sent one-way nobody would hear otherwise.

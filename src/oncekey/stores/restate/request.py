@@ -166,7 +166,7 @@ async def under(ctx: Any, body: bytes) -> bytes:
     """`number`: what is written under it, as a whole, also by a call that has not ended."""
     number = unpack(body)
     record = await load(ctx)
-    found = record is not None and record.id == number and record.outcome is not None
+    found = record is not None and record.id == number
     return pack(record if found else await _whole(ctx, number))
 
 
