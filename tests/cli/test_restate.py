@@ -72,6 +72,7 @@ def test_a_cluster_that_is_away_is_one_line(oncekey: Run) -> None:
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: Restate's admin API did not answer within 5 s: ")
+    assert done.stderr.endswith("; `oncekey check` tells what is away\n")
     assert done.stderr.count("\n") == 1
 
 
@@ -177,9 +178,11 @@ def test_check_tells_who_serves(oncekey: Run, url: str, served: Served) -> None:
     )
 
 
-@pytest.mark.parametrize("part, path", [("ingress", 0), ("admin API", 1)])
+@pytest.mark.parametrize(
+    "part, path, named", [("ingress", 0, "in"), ("admin API", 1, "with admin= in")]
+)
 def test_check_tells_which_port_is_not_reachable(
-    oncekey: Run, bare_restate: RestateServer, part: str, path: int
+    oncekey: Run, bare_restate: RestateServer, part: str, path: int, named: str
 ) -> None:
     addresses = [
         each.removeprefix("http://") for each in (bare_restate.ingress, bare_restate.admin)
@@ -188,7 +191,8 @@ def test_check_tells_which_port_is_not_reachable(
     done = oncekey("check", "--url", f"restate://{addresses[0]}?admin={addresses[1]}")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        f"error: Restate's {part} http://{addresses[path]} is not reachable: Connection refused"
+        f"error: Restate's {part} http://{addresses[path]} is not reachable: Connection refused; "
+        f"start Restate, or name its {part} {named} the store url"
     )
 
 

@@ -130,6 +130,7 @@ def test_a_store_that_cannot_be_reached_is_one_line_without_secrets(
     "url, told",
     [
         ("mysql://me:s3cret@db/app", "--url: store.url is 'mysql://…@db/app', not of the form "),
+        ("restat://db:8080", "store.url is 'restat://db:8080', not of the form sqlite:///file.db"),
         ("restat://db:8080", "memory://; did you mean 'restate'?"),
         ("sqlite://keys.db", "write sqlite:///file.db (three slashes)"),
         ("sqlite:////nowhere/keys.db", "the folder /nowhere does not exist"),

@@ -220,7 +220,10 @@ def test_it_does_not_wait_for_ever(
     )
     bare_restate.start()
     assert (done.returncode, done.stdout) == (1, "")
-    away = f"Restate's ingress {bare_restate.ingress} is not reachable: Connection refused"
+    away = (
+        f"Restate's ingress {bare_restate.ingress} is not reachable: Connection refused; "
+        "start Restate, or name its ingress in the store url"
+    )
     assert done.stderr.splitlines() == [
         f"Waiting for Restate, up to 1 s: {away}",
         f"error: {away}; gave up after 1 s, which restate.startup_timeout says",

@@ -14,10 +14,11 @@ from oncekey.stores.restate.place import OPTIONS, read_place
 _UNIX = "http+unix"
 # The widest networks that are anybody's own: 10.0.0.0/8 and fc00::/7.
 _WIDEST = {4: 8, 6: 7}
+# Without an @: what stands between a port and an @ is hidden from screens, as a password is.
 _STORES = {
     "sqlite": "sqlite:///file.db",
-    "postgresql": "postgresql://user@host/database",
-    "postgres": "postgres://user@host/database",
+    "postgresql": "postgresql://host/database",
+    "postgres": "postgres://host/database",
     "restate": "restate://host:8080",
     "memory": "memory://",
 }

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from oncekey.core.errors import StoreUnavailable, UpstreamError
-from oncekey.stores.restate.nodes import Nodes, Reply
+from oncekey.stores.restate.nodes import LOOK_CLOSER, Nodes, Reply
 
 _LINES = ((b"content-type", b"application/json"), (b"accept", b"application/json"))
 _BROKEN = 500
@@ -51,5 +51,6 @@ class Admin:
                     await asyncio.sleep(_PAUSE)
         except TimeoutError:
             raise StoreUnavailable(
-                f"Restate's admin API did not answer within {patience:g} s: {trouble}"
+                f"Restate's admin API did not answer within {patience:g} s: "
+                f"{trouble or 'no answer'}{LOOK_CLOSER}"
             ) from None

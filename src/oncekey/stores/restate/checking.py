@@ -22,6 +22,7 @@ from oncekey.stores.restate.place import RestatePlace
 from oncekey.stores.restate.request import SERVICE
 
 _HEALTH, _VERSION = b"/restate/health", b"/version"
+_NAMED = {"ingress": "in the store url", "admin API": "with admin= in the store url"}
 _PATIENCE = 5.0
 _OK = 200
 # All partitions are asked, and answer only when somebody leads them.
@@ -65,10 +66,12 @@ async def _reach(what: str, urls: Sequence[str], path: bytes, seen: Seen) -> Rep
     """Any node will do; those that do not answer are told."""
     answered: Reply | None = None
     troubles = []
+    # One of several may well be away.
+    way_out = f"; start Restate, or name its {what} {_NAMED[what]}" if len(urls) == 1 else ""
     for url in urls:
         reply = await _asked(url, path)
         if isinstance(reply, str):
-            troubles.append(f"Restate's {what} {url} is not reachable: {reply}")
+            troubles.append(f"Restate's {what} {url} is not reachable: {reply}{way_out}")
         elif reply.status != _OK or not reply.body.startswith(b"{"):
             troubles.append(f"{url} does not answer as Restate's {what} does; is it another port?")
         else:

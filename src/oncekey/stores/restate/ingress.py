@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from oncekey.core.errors import StoreError, StoreUnavailable, UpstreamError
-from oncekey.stores.restate.nodes import Nodes, Reply
+from oncekey.stores.restate.nodes import LOOK_CLOSER, Nodes, Reply
 
 _JSON = (b"content-type", b"application/json")
 _OK = 200
@@ -65,6 +65,7 @@ class Ingress:
         except TimeoutError:
             raise StoreUnavailable(
                 f"Restate did not answer within {patience:g} s: {trouble or 'no answer'}"
+                f"{LOOK_CLOSER}"
             ) from None
 
     async def post(self, path: str, body: bytes, *, patience: float = 10.0) -> bytes:
@@ -88,6 +89,7 @@ class Ingress:
         except TimeoutError:
             raise StoreUnavailable(
                 f"Restate did not answer within {patience:g} s: {trouble or 'no answer'}"
+                f"{LOOK_CLOSER}"
             ) from None
 
 

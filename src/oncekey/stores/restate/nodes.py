@@ -12,6 +12,7 @@ from oncekey.upstream import Upstream
 
 Lines = Sequence[tuple[bytes, bytes]]
 _IDLE = 60.0
+LOOK_CLOSER = "; `oncekey check` tells what is away"
 
 
 class Reply(NamedTuple):
