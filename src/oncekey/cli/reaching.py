@@ -9,9 +9,10 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import NamedTuple
 
 from oncekey.config import JwtSettings, Settings, UpstreamSettings
-from oncekey.core.errors import OnceKeyError
+from oncekey.core.errors import OnceKeyError, StoreUnavailable
 
 _PATIENCE = 5.0
+_NOT_FOUND = 404
 
 
 class Reached(NamedTuple):
@@ -45,7 +46,8 @@ async def _upstream(name: str, each: UpstreamSettings) -> Reached:
     except OSError as error:
         found = f"not reachable: {_reason(error)}"
         return Reached(f"upstream {name}", each.url, found, ok=False)
-    return Reached(f"upstream {name}", each.url, "reachable", ok=True)
+    trouble = await _trouble_with_handler(each.url)
+    return Reached(f"upstream {name}", each.url, trouble or "reachable", ok=not trouble)
 
 
 async def _connect(url: str) -> None:
@@ -59,6 +61,30 @@ async def _connect(url: str) -> None:
         context = ssl.create_default_context() if address.tls else None
         _, writer = await asyncio.open_connection(address.host, address.port, ssl=context)
     writer.close()
+
+
+async def _trouble_with_handler(url: str) -> str:
+    """Why requests would fail at a Restate that answers: some only when a key is used once more,
+    and Restate has to be told to forget it."""
+    from oncekey.edge.services.place import is_service, read_service
+    from oncekey.stores.restate.admin import Admin
+
+    if not is_service(url):
+        return ""
+    place = read_service(url)
+    admin = Admin(place.admin)
+    path = f"/services/{place.service}/handlers/{place.handler}"
+    try:
+        reply = await admin.ask("GET", path, patience=_PATIENCE)
+    except StoreUnavailable:
+        nodes = ", ".join(place.admin)
+        return f"reachable, but not its admin API {nodes}: name it with ?admin=host:9070"
+    finally:
+        await admin.close()
+    if reply.status == _NOT_FOUND:
+        named = f"{place.service}/{place.handler}"
+        return f"reachable, but knows no {named}: register the service with it"
+    return ""
 
 
 async def _keys(jwt: JwtSettings, url: str) -> Reached:

@@ -256,6 +256,29 @@ def test_a_purged_key_runs_at_once(site: ShopSite, key: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "named, told",
+    [
+        ("Shop/order?admin={admin}", ", reachable"),
+        ("Nobody/knows?admin={admin}", "knows no Nobody/knows: register the service with it"),
+        ("Shop/nothing?admin={admin}", "knows no Shop/nothing: register the service with it"),
+        ("Shop/order?admin=127.0.0.1:1", "http://127.0.0.1:1: name it with ?admin=host:9070"),
+    ],
+)
+def test_check_looks_for_the_handler(
+    oncekey: Run, site: ShopSite, tmp_path: Any, named: str, told: str
+) -> None:
+    addresses = site.server.nodes[0].addresses
+    url = f"restate://{addresses['ingress']}/{named.format(admin=addresses['admin'])}"
+    (tmp_path / "oncekey.toml").write_text(
+        f"store.url = 'memory://'\n[upstreams.shop]\nurl = '{url}'\n"
+    )
+    done = oncekey("check")
+    shown = done.stdout + done.stderr
+    assert done.returncode == 0
+    assert [line.endswith(told) for line in shown.splitlines() if "upstream shop" in line] == [True]
+
+
+@pytest.mark.parametrize(
     "url, words",
     [
         ("restate://h:8080", "not of the form"),
