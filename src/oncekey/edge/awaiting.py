@@ -125,7 +125,7 @@ class Awaiting:
         digest, shared, _, _ = self._call
         holding = self._looks.holding
         try:
-            if holder.id == await holding.id_of(digest, shared):
+            if holder.id == await holding.id_of(digest, shared, patience=_LOOK_TIMEOUT):
                 return answer
             if await holding.withdraw(digest, shared, patience=_LOOK_TIMEOUT):
                 return answer

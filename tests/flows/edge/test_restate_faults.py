@@ -2,7 +2,9 @@
 nobody waits past his time."""
 
 import json
+import os
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -28,6 +30,7 @@ pytestmark = pytest.mark.restate
 
 ANYWHERE = "http://127.0.0.1:0"
 ALICE = "t-acme:shop:user:alice"
+SLACK = 3
 
 
 @pytest.fixture
@@ -162,6 +165,24 @@ def test_without_restate_nothing_is_run_unless_the_route_says_so(
         restate_edges.server.start()
     until(lambda: ask(site, "k").status_code == 201)
     assert is_replayed(ask(site, "before"))
+
+
+def test_nobody_waits_for_a_restate_that_has_frozen(restate_edges: RestateEdges) -> None:
+    site = restate_edges.open(timeout="1s")
+    assert ask(site, "before").status_code == 201
+    pid = restate_edges.server.nodes[0].process.pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        begun = time.monotonic()
+        answer = ask(site, "k")
+        took = time.monotonic() - begun
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert (answer.status_code, code_of(answer)) == (503, "ledger-unavailable")
+    # The service behind has a second, and five to be reached in; Restate five, and two to be asked.
+    assert took < 1 + 5 + 5 + 2 + SLACK
+    until(lambda: ask(site, "k").status_code == 201)
+    assert len(effects(site, "k")) == 1
 
 
 def test_a_purged_key_runs_at_once(restate_edges: RestateEdges) -> None:

@@ -46,7 +46,7 @@ class Holding:
         told = text(f"%{number:016x}.%")
         return await self._seen(f"s.service_key LIKE {mine} AND j.entry_json LIKE {told}", 10.0)
 
-    async def id_of(self, digest: bytes, shared: str) -> str:
+    async def id_of(self, digest: bytes, shared: str, *, patience: float = 10.0) -> str:
         """Of the invocation that a call under this key of Restate's makes, or has made."""
         wanted = {
             "target": "idempotentInvocation",
@@ -56,12 +56,14 @@ class Holding:
             "idempotencyKey": shared,
         }
         body = msgspec.json.encode(wanted)
-        told = msgspec.json.decode(await self._ingress.post("/restate/lookup", body))
+        told = msgspec.json.decode(
+            await self._ingress.post("/restate/lookup", body, patience=patience)
+        )
         return str(told["invocationId"])
 
     async def is_known(self, digest: bytes, shared: str, *, patience: float) -> bool:
         """Whether Restate has such a call."""
-        id_ = text(await self.id_of(digest, shared))
+        id_ = text(await self.id_of(digest, shared, patience=patience))
         rows = await self._admin.query(
             f"SELECT id FROM sys_invocation WHERE id = {id_}",  # noqa: S608
             patience=patience,
@@ -70,7 +72,7 @@ class Holding:
 
     async def withdraw(self, digest: bytes, shared: str, *, patience: float) -> bool:
         """Take a call back that waits behind another one. False when it has begun, or is over."""
-        id_ = await self.id_of(digest, shared)
+        id_ = await self.id_of(digest, shared, patience=patience)
         reply = await self._admin.ask("PATCH", f"/invocations/{id_}/cancel", patience=patience)
         return reply.status == _OK
 
