@@ -13,7 +13,7 @@ from oncekey.stores.restate.nodes import Lines, Nodes
 from oncekey.stores.restate.request import SERVICE
 
 _TYPE = (b"content-type", b"application/msgpack")
-_OK, _NOT_FOUND = 200, 404
+_OK, _NOT_FOUND, _BROKEN = 200, 404, 500
 _SHORTEST = 0.01
 _PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 
@@ -27,10 +27,11 @@ class Broken(StoreError):
 
 
 class _Trouble(NamedTuple):
-    """Why an attempt came to nothing, and whether Restate has heard of the call."""
+    """Why an attempt came to nothing, and whether Restate may have heard of the call."""
 
     why: str
     sent: bool
+    reached: bool
 
 
 class Calling:
@@ -54,11 +55,17 @@ class Calling:
         reached = start = clock()
         pause, sent = _PAUSE, False
         while True:
-            told = await self._attempt(target, lines, body, start + timeout - clock())
+            try:
+                told = await self._attempt(target, lines, body, start + timeout - clock())
+            except NotServed:
+                # A node that has only begun knows of nobody. Another one may have the call.
+                if not sent:
+                    raise
+                told = _Trouble("nobody serves it", sent=True, reached=False)
             if isinstance(told, Reply):
                 return told
-            if told.sent:
-                reached, sent = clock(), True
+            reached = clock() if told.reached else reached
+            sent = sent or told.sent
             if clock() - start >= timeout or clock() - reached >= self._patience:
                 message = f"Restate did not answer in time: {told.why}"
                 raise StoreUnavailable(message) if sent else Unsent(message)
@@ -73,11 +80,13 @@ class Calling:
         try:
             told = await self._nodes.ask(b"POST", target, lines, body, timeout=most)
         except UpstreamError as error:
-            return _Trouble(str(error), not isinstance(error, UpstreamUnreachable))
+            sent = not isinstance(error, UpstreamUnreachable)
+            return _Trouble(str(error), sent, reached=sent)
         if told.status == _OK:
             return reply_of(told.body)
         if dict(told.headers).get(b"x-restate-error-source") == b"invocation":
             raise Broken
         if told.status == _NOT_FOUND:
             raise NotServed
-        return _Trouble(f"status {told.status}", False)
+        # What it was asked for may be done before the way back is lost.
+        return _Trouble(f"status {told.status}", told.status >= _BROKEN, reached=False)
