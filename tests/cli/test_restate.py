@@ -227,7 +227,8 @@ def test_check_tells_of_an_endpoint_that_is_taken(oncekey: Run, url: str, taken:
     assert done.stderr.splitlines()[-1] == (
         f"error: cannot listen on 127.0.0.1:{taken} for Restate: Address already in use; name "
         "another address with endpoint= in the store url, such as endpoint=http://127.0.0.1:0 for "
-        "any port that is free"
+        "any port that is free; if it is this program that has it, open the store once: "
+        "app.open(ledger)"
     )
 
 

@@ -31,7 +31,7 @@ def listening_at(place: RestatePlace, *, shares: bool = False) -> socket.socket:
         raise ConfigurationError(
             f"cannot listen on {host}:{port} for Restate: {reason}; name another address with "
             "endpoint= in the store url, such as endpoint=http://127.0.0.1:0 for any port that "
-            "is free"
+            "is free; if it is this program that has it, open the store once: app.open(ledger)"
         ) from error
     made.setblocking(False)
     return made
