@@ -167,6 +167,25 @@ def test_without_restate_nothing_is_run_unless_the_route_says_so(
     assert is_replayed(ask(site, "before"))
 
 
+def test_an_edge_that_claims_learns_what_another_one_forwards(
+    restate_edges: RestateEdges,
+) -> None:
+    """That the key is busy for longer than the store is waited for does not mean that there is
+    none: a route that fails open would run twice."""
+    path = "/api/v1/open"
+    site = restate_edges.open(timeout="30s")
+    claims = restate_edges.open(endpoint=ANYWHERE, timeout="30s")
+    # An answer that no envelope carries: the route goes the other way from now on.
+    assert ask(claims, "large", path, chunks=["x" * 2000], times=4500).status_code == 409
+    asking = Asking(site, "k", path, sleep=16)
+    told = ask(claims, "k", path, sleep=16)
+    assert (told.status_code, code_of(told)) == (409, "request-in-progress")
+    assert ask(claims, "k", path, {"b": 1}).status_code == 422
+    assert asking.answer().status_code == 201
+    until(lambda: ask(claims, "k", path, sleep=16).content == asking.answer().content)
+    assert len(effects(site, "k")) == 1
+
+
 def test_nobody_waits_for_a_restate_that_has_frozen(restate_edges: RestateEdges) -> None:
     site = restate_edges.open(timeout="1s")
     assert ask(site, "before").status_code == 201

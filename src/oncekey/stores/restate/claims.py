@@ -49,6 +49,7 @@ Room = dict[type, Callable[[Any], Awaitable[Any]]]
 # Of how many claims this process knows the key; those of others are looked for.
 _KNOWN = 65_536
 _PAUSE = 0.5
+_LOOK_TIMEOUT = 1.0
 
 
 class Claims:
@@ -76,7 +77,14 @@ class Claims:
             record = await self._read(digest)
             return Gone() if record is None else await self.found(record)
         self._remember(number, digest)
-        answer = await self._ask_surely(digest, request, NOBODY)
+        try:
+            answer = await self._ask_surely(digest, request, NOBODY)
+        except StoreUnavailable:
+            # Restate may be there: what is forwarded has its object for itself until it ends.
+            holder = await self._holding.of(digest, patience=_LOOK_TIMEOUT)
+            if holder is None:
+                raise
+            return Found(holder.mark.record, lapsed=False)
         if not isinstance(answer, Record):
             return answer  # type: ignore[no-any-return]
         found = await self.found(answer)
