@@ -1,6 +1,7 @@
 """Restate that is stopped, killed and cut off: nothing runs twice, nothing stays held, no outcome
 is lost, and the store comes back by itself."""
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -10,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import oncekey
-from oncekey import LedgerClosed, StoreUnavailable
+from oncekey import ConfigurationError, LedgerClosed, StoreUnavailable
 from oncekey.core.audit import AuditEntry, KeepAudit, ListAudit
 from oncekey.core.ports import Abandon, Found, Held, Peek, Release, Take
 from oncekey.core.waiting import ThreadWaiter
@@ -302,3 +303,13 @@ def test_who_could_not_come_in_keeps_no_address_for_himself(
         with pytest.raises(StoreUnavailable, match="did not answer"):
             oncekey.open(nowhere)
     oncekey.open(url).close()
+
+
+def test_workers_of_any_server_listen_at_one_address_if_told_so(lonely: RestateServer) -> None:
+    url = lonely.url(endpoint=f"http://127.0.0.1:{lasting_port()}")
+    with closing(oncekey.open(f"{url}&shares=yes")) as one:
+        with closing(oncekey.open(f"{url}&shares=yes")) as other:
+            assert [each.once("k", os.getpid) for each in (one, other)] == [os.getpid()] * 2
+            with pytest.raises(ConfigurationError, match="Address already in use"):
+                oncekey.open(url)
+        assert one.once("l", os.getpid) == os.getpid()

@@ -72,6 +72,7 @@ def test_it_may_listen_elsewhere_than_it_is_called(bind: str, listens: tuple[str
         ("restate://db?bind=0.0.0.0:x", "has bind=0.0.0.0:x, no address to listen on; write "),
         ("restate://db?bind=a/b", "has bind=a/b, no address to listen on; write bind=0.0.0.0"),
         ("restate://db?space=Shop", "has space=Shop; a space is 1 to 32 of a-z, 0-9 and '-'"),
+        ("restate://db?shares=1", "has shares=1, neither yes nor no"),
         ("restate://db?identity=me", "has an identity that is no public key of a cluster; write"),
         (f"restate://me:{SECRET}@db", "has a user or a password in it, and Restate knows neither"),
     ],

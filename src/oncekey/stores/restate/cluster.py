@@ -68,7 +68,9 @@ class Cluster:
         self.objects = shared_objects(forwards)
         forwards.written = self.claims.under
         self.retaining = Retaining(self.admin, self.objects[0], options)
-        self.endpoint = Endpoint(place, self.deployments, self.objects, shares=options.shares)
+        self.endpoint = Endpoint(
+            place, self.deployments, self.objects, shares=options.shares or place.shares
+        )
         self.runners = Runners(self.endpoint)
         self._heartbeat = heartbeat
         self._presence: Presence | None = None

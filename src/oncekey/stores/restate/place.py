@@ -14,7 +14,7 @@ _ENDPOINT = "http://127.0.0.1:9080"
 _TAKEN = {"workflow", "task"}
 _SPACE = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 _IDENTITY = re.compile(r"publickeyv1_[1-9A-HJ-NP-Za-km-z]{1,64}")
-OPTIONS = ("admin", "endpoint", "bind", "space", "identity")
+OPTIONS = ("admin", "endpoint", "bind", "space", "identity", "shares")
 _FORM = "restate://host:8080[,host:8080…][?admin=host:9070&endpoint=http://host:9080&space=name]"
 
 
@@ -29,6 +29,8 @@ class RestatePlace(NamedTuple):
     """Keeps several ledgers on one cluster apart."""
     identity: str = ""
     """The public key of the cluster: calls that it did not sign are refused."""
+    shares: bool = False
+    """Whether other processes of the same app listen there as well."""
 
     @property
     def listens_on(self) -> tuple[str, int]:
@@ -72,6 +74,7 @@ def read_place(url: str) -> RestatePlace:
         _bind(options.get("bind", "")),
         _space(options.get("space", "default")),
         _identity(options.get("identity", "")),
+        _shares(options.get("shares", "no")),
     )
 
 
@@ -138,3 +141,9 @@ def _identity(text: str) -> str:
             "has an identity that is no public key of a cluster; write identity=publickeyv1_…"
         )
     return text
+
+
+def _shares(text: str) -> bool:
+    if text not in {"yes", "no"}:
+        raise InvalidInput(f"has shares={text}, neither yes nor no")
+    return text == "yes"
