@@ -1,7 +1,6 @@
 """Restate that is stopped, killed and cut off: nothing runs twice, nothing stays held, no outcome
 is lost, and the store comes back by itself."""
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -11,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import oncekey
-from oncekey import ConfigurationError, LedgerClosed, StoreUnavailable
+from oncekey import App, ConfigurationError, Context, LedgerClosed, StoreUnavailable
 from oncekey.core.audit import AuditEntry, KeepAudit, ListAudit
 from oncekey.core.ports import Abandon, Found, Held, Peek, Release, Take
 from oncekey.core.waiting import ThreadWaiter
@@ -305,11 +304,29 @@ def test_who_could_not_come_in_keeps_no_address_for_himself(
     oncekey.open(url).close()
 
 
-def test_workers_of_any_server_listen_at_one_address_if_told_so(lonely: RestateServer) -> None:
+def greeter() -> App:
+    app = App()
+
+    @app.workflow
+    async def greet(ctx: Context, name: str) -> str:
+        return f"hello {name}"
+
+    return app
+
+
+@pytest.mark.anyio
+async def test_workers_of_any_server_listen_at_one_address_if_told_so(
+    lonely: RestateServer,
+) -> None:
     url = lonely.url(endpoint=f"http://127.0.0.1:{lasting_port()}")
-    with closing(oncekey.open(f"{url}&shares=yes")) as one:
-        with closing(oncekey.open(f"{url}&shares=yes")) as other:
-            assert [each.once("k", os.getpid) for each in (one, other)] == [os.getpid()] * 2
+    one, other, third = greeter(), greeter(), greeter()
+    async with one.open(f"{url}&shares=yes"):
+        async with other.open(f"{url}&shares=yes"):
+            for number, app in enumerate([one, other] * 3):
+                handle = await app.start("greet", "you", key=f"k{number}")
+                assert await handle.result(timeout=60) == "hello you"
             with pytest.raises(ConfigurationError, match="Address already in use"):
-                oncekey.open(url)
-        assert one.once("l", os.getpid) == os.getpid()
+                async with third.open(url):
+                    pass
+        handle = await one.start("greet", "me", key="last")
+        assert await handle.result(timeout=60) == "hello me"
