@@ -4,6 +4,7 @@ both are in one process."""
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import NamedTuple
 
 from oncekey.edge.asked import Answer, Following
@@ -19,27 +20,32 @@ class Handing:
 
     def __init__(self) -> None:
         self._wanted: dict[str, _Left | None] = {}
+        # Two loops meet here: what is left for a caller who goes at that moment must not stay.
+        self._lock = threading.Lock()
 
     def want(self, nonce: str) -> None:
         self._wanted[nonce] = None
 
     def leave(self, nonce: str, answer: Answer) -> bool:
         """On the loop of the store; False when the caller is not here, or not any more."""
-        if nonce not in self._wanted:
-            return False
-        self._wanted[nonce] = _Left(answer, asyncio.get_running_loop())
-        return True
+        with self._lock:
+            if nonce not in self._wanted:
+                return False
+            self._wanted[nonce] = _Left(answer, asyncio.get_running_loop())
+            return True
 
     def take(self, nonce: str) -> Answer | None:
         """On the loop of the edge, when its outcome is kept."""
-        left = self._wanted.pop(nonce, None)
+        with self._lock:
+            left = self._wanted.pop(nonce, None)
         if left is None or left.answer.rest is None:
             return None
         return left.answer._replace(rest=_Bridged(left.answer.rest, left.loop))
 
     def forget(self, nonce: str) -> None:
         """Nobody waits for it."""
-        left = self._wanted.pop(nonce, None)
+        with self._lock:
+            left = self._wanted.pop(nonce, None)
         if left is not None and left.answer.rest is not None:
             asyncio.run_coroutine_threadsafe(left.answer.rest.aclose(), left.loop)
 

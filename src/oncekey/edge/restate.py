@@ -157,12 +157,18 @@ class RestateProxy(ServiceProxy):
         begun = clock()
         deadline = begun + route.upstream.longest + _MARGIN
         shared = shared_key(digest, envelope.fingerprint)
+        broken = False
         for key in (shared, f"{shared}.{envelope.nonce}"):
             wait = max(0.0, begun + route.rule.wait - clock())
             try:
                 told = await self._asked(digest, key, envelope, wait, deadline)
             except Broken:
+                broken = True
                 continue
+            except (Unsent, NotServed) as error:
+                if not broken:
+                    raise
+                raise StoreUnavailable("Restate ended the call without an answer") from error
             if isinstance(told, Response):
                 return Answer(*told)
             if self._holds(told, envelope):

@@ -72,8 +72,8 @@ class Forwards:
         self.written: Written = _nothing
         """What the object of a key has under a number, asked from without."""
         self.running: dict[bytes, Running] = {}
-        self._runs: dict[int, asyncio.Future[Ran]] = {}
-        self._ended: deque[tuple[int, int]] = deque()
+        self._runs: dict[str, asyncio.Future[Ran]] = {}
+        self._ended: deque[tuple[str, int]] = deque()
         self._bytes = 0
 
     async def forward(self, ctx: Any, body: bytes) -> bytes:
@@ -122,15 +122,15 @@ class Forwards:
     async def _run(
         self, performs: Performs, digest: bytes, envelope: Envelope, invocation: str
     ) -> Ran:
-        run = self._runs.get(envelope.number)
+        run = self._runs.get(envelope.nonce)
         if run is not None:
             return await asyncio.shield(run)
-        run = self._runs[envelope.number] = asyncio.get_running_loop().create_future()
+        run = self._runs[envelope.nonce] = asyncio.get_running_loop().create_future()
         self.running[digest] = Running(envelope.fingerprint, envelope.number, invocation)
         try:
             ran = await performs(envelope)
         except BaseException as error:
-            del self._runs[envelope.number]
+            del self._runs[envelope.nonce]
             run.set_exception(ConnectionError(f"a call before this one failed: {error!r}"))
             # There may be nobody else to hear of it.
             run.exception()
@@ -138,11 +138,11 @@ class Forwards:
         finally:
             self.running.pop(digest, None)
         run.set_result(ran)
-        self._remember(envelope.number, _size_of(ran))
+        self._remember(envelope.nonce, _size_of(ran))
         return ran
 
-    def _remember(self, number: int, size: int) -> None:
-        self._ended.append((number, size))
+    def _remember(self, nonce: str, size: int) -> None:
+        self._ended.append((nonce, size))
         self._bytes += size
         while len(self._ended) > _REMEMBERED or self._bytes > _REMEMBERED_BYTES:
             forgotten, size = self._ended.popleft()
