@@ -42,7 +42,8 @@ class Cluster:
         self.commands = [each.line for each in commands_of(folder / "README.md")]
         self.reader = Reader(folder, "")
         self._process = subprocess.Popen(
-            [sys.executable, "-u", "run.py"],
+            # Whoever runs the tests may have SIGHUP ignored, which processes inherit.
+            ["env", "--default-signal=HUP", sys.executable, "-u", "run.py"],
             cwd=folder,
             env=clean_environment(),
             stdout=subprocess.PIPE,
@@ -54,11 +55,11 @@ class Cluster:
         }
 
     def ask(self, command: int, *, order: int = 42) -> Answer:
-        line = self.commands[command].replace("42", str(order)).replace("try-1", f"try-{order}")
-        return self.reader.type(line)[0].answer
+        line = _about(order, self.commands[command])
+        return self.reader.type(line.replace("try-1", f"try-{order}"))[0].answer
 
     def pay(self, order: int, *, edge: str) -> None:
-        line = self.commands[PAY].replace("42", str(order))
+        line = _about(order, self.commands[PAY])
         self.reader.type(line.replace(self.ports["8711"], self.ports[edge]))
 
     def effects(self) -> Counter[str]:
@@ -89,6 +90,11 @@ class Cluster:
         guard.cancel()
         assert "Ctrl-C stops" in said, said
         return said
+
+
+def _about(order: int, line: str) -> str:
+    """The digits of the order may be in a port as well."""
+    return re.sub(r"\b42\b", str(order), line)
 
 
 def _where(pid: int) -> str:
