@@ -105,9 +105,11 @@ class Post:
             await answer_briefly(function, lines, receive, send)
 
     def _brief(self, path: str) -> Function | None:
-        _, invoke, service, handler = ("", "", "", *path.rsplit("/", 3))[-4:]
-        found = self._served.services.get(service) if invoke == _INVOKE else None
-        declared = None if found is None else found.handlers.get(handler)
+        parts = path.split("/")
+        if parts[-3:-2] != [_INVOKE]:
+            return None
+        service = self._served.services.get(parts[-2])
+        declared = None if service is None else service.handlers.get(parts[-1])
         if declared is None or not is_brief(declared):
             return None
         return cast("Function", declared.fn)
