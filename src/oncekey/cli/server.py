@@ -19,9 +19,9 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from oncekey.cli.banner import Banner, cluster_lines
-from oncekey.cli.demo import demo_key, demo_webhook
 from oncekey.cli.failure import Failure
 from oncekey.cli.reload import Reload, Rereading, Terminal, hold, staying, was_held
+from oncekey.cli.samples import demo_key, demo_webhook
 from oncekey.cli.starting import started
 from oncekey.compose.service import Service, service_of
 from oncekey.config import Settings
