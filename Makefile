@@ -11,6 +11,8 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 RESTATE := 1.7.12
 # Where `make proto` writes to.
 PROTO_OUT ?= src
+# Tests drive the Chromium of the machine; nothing else is to be fetched for them.
+export PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD := 1
 # Extra words for the tool a target runs: make test ARGS="-k ledger -x", make lock ARGS=--upgrade.
 ARGS ?=
 # Tests wait more than they compute: for servers, for processes that start, for the disk.
@@ -30,13 +32,13 @@ serve: $(VENV)/.serve ## run OnceKey with the quickstart: http://127.0.0.1:8700
 cluster: venv $(VENV)/.restate ## run three nodes of Restate and two edges, to be killed one by one
 	$(BIN)/python examples/restate-cluster/run.py
 
-test: venv $(BIN)/nginx $(VENV)/.restate ## run the test suite, except the chaos tests (WORKERS=0 for one test at a time)
+test: venv $(BIN)/nginx $(BIN)/promtool $(VENV)/.chromium $(VENV)/.restate ## run the test suite, except the chaos tests (WORKERS=0 for one test at a time)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 chaos: venv $(VENV)/.restate ## run the tests that kill processes and databases under load
 	$(BIN)/pytest -m chaos $(ARGS)
 
-docs: venv ## run every example and check every page of the documentation
+docs: venv $(VENV)/.chromium ## run every example and check every page of the documentation
 	$(BIN)/pytest tests/docs $(ARGS)
 
 check: venv ## check format, lint, types and layers
@@ -102,6 +104,33 @@ $(BIN)/nginx: | $(BIN)/python
 	fi; \
 	if [ -n "$$found" ]; then ln -sf "$$found" $(abspath $@); \
 	else echo "There is no nginx here, and no way to fetch it: what needs it is left out."; fi
+
+# As nginx: promtool checks the rules and the dashboard, prometheus scrapes a server with them.
+$(BIN)/promtool: | $(BIN)/python
+	@found=$$(command -v promtool); \
+	if [ -z "$$found" ] && command -v apt-get >/dev/null; then \
+		echo "Unpacking prometheus into $(VENV) ..."; \
+		mkdir -p $(VENV)/prometheus && cd $(VENV)/prometheus \
+			&& { apt-get -qq download prometheus 2>/dev/null || { apt-get -qq update && apt-get -qq download prometheus; }; } \
+			&& dpkg -x prometheus_*.deb . && rm prometheus_*.deb && found=$$PWD/usr/bin/promtool; \
+	fi; \
+	if [ -n "$$found" ]; then \
+		ln -sf "$$found" $(abspath $(BIN)/promtool) && ln -sf "$$(dirname "$$found")/prometheus" $(abspath $(BIN)/prometheus); \
+	else echo "There is no promtool here, and no way to fetch it: what needs it is left out."; fi
+
+# Installed, where that is allowed: a browser has too many libraries to be unpacked beside them.
+$(VENV)/.chromium: | $(BIN)/python
+	@has_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }; \
+	if ! has_chromium >/dev/null && command -v apt-get >/dev/null; then \
+		if [ "$$(id -u)" = 0 ]; then as=env; elif sudo -n true 2>/dev/null; then as="sudo -n"; else as=; fi; \
+		if [ -n "$$as" ]; then \
+			echo "Installing Chromium for the tests of the console ..."; \
+			install="$$as env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium"; \
+			$$install >/dev/null 2>&1 || { $$as apt-get -qq update && $$install >/dev/null; }; \
+		fi; \
+	fi; \
+	if has_chromium >/dev/null; then touch $@; \
+	else echo "There is no Chromium here, and no right to install it: the tests in a browser are left out."; fi
 
 # The packages are programs and nothing else: none of their scripts runs, and each program has to be the one known here.
 $(VENV)/.restate: requirements/restate.sha256 | $(BIN)/python

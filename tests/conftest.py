@@ -7,6 +7,7 @@ settings.register_profile("oncekey", deadline=None)
 settings.load_profile("oncekey")
 
 pytest_plugins = [
+    "tests.fixtures.browser",
     "tests.fixtures.command",
     "tests.fixtures.event_loop",
     "tests.fixtures.ports",
