@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Protocol
 
 from oncekey.api import health
 from oncekey.api.app import Api
@@ -94,16 +95,24 @@ class DurableWork:
         self.grpc_port = grpc.port
 
 
-class Front:
-    """The API on its own paths, the app on every other."""
+class Owner(Protocol):
+    """An app with paths of its own."""
 
-    def __init__(self, api: Api, app: App) -> None:
-        self._api = api
+    def has(self, path: str) -> bool: ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+
+class Front:
+    """One app on its own paths, another on every other."""
+
+    def __init__(self, owner: Owner, app: App) -> None:
+        self._owner = owner
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and self._api.has(scope["path"]):
-            await self._api(scope, receive, send)
+        if scope["type"] == "http" and self._owner.has(scope["path"]):
+            await self._owner(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
 from oncekey.compose.configured import ledger_of
-from oncekey.compose.durable import DurableWork, Front
+from oncekey.compose.console import console_of
+from oncekey.compose.durable import DurableWork, Front, Owner
 from oncekey.compose.edge import EdgeWork
 from oncekey.compose.reloading import ProtectedApp, Reloadable, RetentionClasses
 from oncekey.compose.target import load_target
 from oncekey.config.settings import Settings
 from oncekey.config.webhook_settings import WebhookSettings
+from oncekey.console.app import Console
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.ledger import Ledger
 from oncekey.durable.app import App as Workflows
@@ -38,11 +40,13 @@ class Service(Lifespan):
         durable: DurableWork | None,
         *,
         has_api: bool,
+        console: Console | None = None,
         parts: Sequence[Reloadable] = (),
     ) -> None:
         self.ledger = ledger
         self.durable = durable
         self.has_api = has_api
+        self.console = console
         self.edge_app = edge.app
         self._edge = edge
         self._parts = (edge, *parts)
@@ -61,6 +65,8 @@ class Service(Lifespan):
         """It is about to stop: nobody is kept waiting any longer."""
         if self.durable is not None:
             self.durable.api.patience.end()
+        if self.console is not None:
+            self.console.let_go()
 
     async def reload(self, settings: Settings) -> None:
         """Put the settings in force for the next request; those under way end as they began.
@@ -91,15 +97,17 @@ def _service_on(ledger: Ledger, settings: Settings, targets: Targets) -> Service
     others = (each for each in (app, durable) if each is not None)
     parts = (RetentionClasses(ledger), *others)
     has_api = durable is not None and durable.offers_api
-    reserved: Callable[[str], bool] = _no_path
-    if durable is not None:
-        front, reserved = Front(durable.api, front), durable.api.has
+    console = console_of(settings, ledger, durable)
+    api = None if durable is None else durable.api
+    ours: list[Owner] = [each for each in (api, console) if each is not None]
+    for each in ours:
+        front = Front(each, front)
+
+    def reserved(path: str) -> bool:
+        return any(each.has(path) for each in ours)
+
     edge = EdgeWork(settings, ledger, durable, front, has_app=app is not None, reserved=reserved)
-    return Service(edge, ledger, durable, has_api=has_api, parts=parts)
-
-
-def _no_path(_: str) -> bool:
-    return False
+    return Service(edge, ledger, durable, has_api=has_api, console=console, parts=parts)
 
 
 def targets_of(settings: Settings) -> Targets:
@@ -130,7 +138,8 @@ def _durable_of(
     server = settings.server
     # What a delivery resolves or starts is durable work.
     hooks = settings.upstreams or settings.providers or settings.webhooks != WebhookSettings()
-    asked = server.api or server.grpc_port is not None or settings.schedules or hooks
+    seen = settings.console.enabled and settings.admin.enabled
+    asked = server.api or server.grpc_port is not None or settings.schedules or hooks or seen
     return DurableWork(settings, ledger, workflows) if workflows is not None or asked else None
 
 

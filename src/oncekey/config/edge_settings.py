@@ -33,3 +33,9 @@ class EdgeSettings:
 @dataclass(frozen=True, slots=True)
 class AdminSettings:
     enabled: bool = setting(flag, True)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSettings:
+    enabled: bool = setting(flag, True)
+    """It shows what the API of admins tells, and is not there without it."""

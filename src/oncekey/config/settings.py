@@ -8,7 +8,12 @@ from pathlib import Path
 
 from oncekey.config.addresses import store_url
 from oncekey.config.auth_settings import AuthSettings
-from oncekey.config.edge_settings import AdminSettings, EdgeSettings, UpstreamSettings
+from oncekey.config.edge_settings import (
+    AdminSettings,
+    ConsoleSettings,
+    EdgeSettings,
+    UpstreamSettings,
+)
 from oncekey.config.field import LARGEST, named, section, setting
 from oncekey.config.kinds import (
     Named,
@@ -72,6 +77,7 @@ class Settings:
     retention: Mapping[str, float] = named(Named(check_class, duration))
     edge: EdgeSettings = section(EdgeSettings)
     admin: AdminSettings = section(AdminSettings)
+    console: ConsoleSettings = section(ConsoleSettings)
     upstreams: Mapping[str, UpstreamSettings] = named(
         Named(upstream_name, Section(UpstreamSettings))
     )

@@ -81,11 +81,16 @@ class Callers:
         """The same for admins, whose keys are good for nothing else."""
         return await self._identify(secret, "admin")
 
+    async def identify_digest(self, digest: bytes, role: Role) -> Caller | None:
+        """The same for whoever proved itself with a secret before."""
+        return _caller_of(await self._believe(digest, role))
+
     async def believe(self, secret: str, role: Role = "caller") -> Believed | None:
         """The key of that secret, for those who remember it themselves; None as for `identify`."""
         digest = digest_of(secret, role)
-        if digest is None:
-            return None
+        return None if digest is None else await self._believe(digest, role)
+
+    async def _believe(self, digest: bytes, role: Role) -> Believed | None:
         believed = self._recall(digest) or await self._ledger.arun(self._find(digest))
         if believed is None or believed.key.role != role:
             return None
@@ -133,11 +138,7 @@ class Callers:
     # -- the steps behind the verbs ------------------------------------------------------
 
     async def _identify(self, secret: str, role: Role) -> Caller | None:
-        believed = await self.believe(secret, role)
-        if believed is None:
-            return None
-        key = believed.key
-        return Caller(key.tenant, key.project, key.subject, key.id, role)
+        return _caller_of(await self.believe(secret, role))
 
     def _new(
         self,
@@ -174,6 +175,13 @@ class Callers:
             while len(self._believed) > self._cache_size:
                 self._believed.popitem(last=False)
         return believed
+
+
+def _caller_of(believed: Believed | None) -> Caller | None:
+    if believed is None:
+        return None
+    key = believed.key
+    return Caller(key.tenant, key.project, key.subject, key.id, key.role)
 
 
 def _text_of(random: bytes) -> str:

@@ -1,0 +1,85 @@
+"""What keeps a page from being anybody else's: headers that every answer has, cookies, and forms
+that only come from here."""
+
+from __future__ import annotations
+
+import hmac
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+
+from oncekey.core.sessions import LIFE, Session
+
+ROOT = "/console"
+COOKIE = "oncekey_console"
+PROOF = "proof"
+"""The field of a form that shows that it is ours."""
+
+# No script but ours, from files; nobody else's page around ours.
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+SAFETY = {
+    "content-security-policy": _POLICY,
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    # Not `no-referrer`: browsers would no longer say from where a form was sent.
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+
+
+def token_in(headers: Headers) -> str | None:
+    """Of the session; None without one. Of two cookies neither counts: one of them is not ours."""
+    found = []
+    for line in headers.getlist("cookie"):
+        try:
+            crumbs = SimpleCookie(line)
+        except CookieError:
+            return None
+        if COOKIE in crumbs:
+            found.append(crumbs[COOKIE].value)
+        if line.count(f"{COOKIE}=") > 1:
+            return None
+    return found[0] if len(found) == 1 else None
+
+
+NO_COOKIE = f"{COOKIE}=; Path={ROOT}; Max-Age=0; HttpOnly; SameSite=Lax"
+
+
+def cookie_of(token: str, *, secure: bool) -> str:
+    parts = [f"{COOKIE}={token}", f"Path={ROOT}", f"Max-Age={int(LIFE)}"]
+    parts += ["HttpOnly", "SameSite=Lax", *(["Secure"] if secure else [])]
+    return "; ".join(parts)
+
+
+def is_secure(scheme: str, headers: Headers) -> bool:
+    """Whether the browser speaks TLS. Behind a gateway that ends it, only the browser knows."""
+    return scheme == "https" or headers.get("origin", "").startswith("https://")
+
+
+def comes_from_here(headers: Headers) -> bool:
+    """Whether a form was sent by one of our pages, as far as browsers tell."""
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    origin = headers.get("origin")
+    if origin is None:
+        return True
+    return urlsplit(origin).netloc == headers.get("host", "")
+
+
+def is_proven(session: Session, proof: str) -> bool:
+    return hmac.compare_digest(session.proof.encode(), proof.encode())

@@ -1,0 +1,100 @@
+"""Pages that change while somebody looks: what is live in them is sent anew when it is another.
+
+Looking costs little: a page is made again after many times as long as making it took.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from oncekey.console.rendering import Rendering
+from oncekey.console.visit import Place, Refused, Visit
+from oncekey.core.errors import OnceKeyError
+from oncekey.core.sessions import Session
+
+MOST_WATCHERS = 64
+SHORTEST_PAUSE = 2.0
+_SHARE = 100
+_LONGEST_PATH = 4000
+
+Found = tuple[Place, Visit, dict[str, Any]]
+Find = Callable[[Request, Session, str, Mapping[str, str]], Found | None]
+Who = Callable[[], Awaitable[Session | None]]
+
+
+class Live:
+    def __init__(self, find: Find, rendering: Rendering) -> None:
+        self._find = find
+        self._rendering = rendering
+        self._over = asyncio.Event()
+        self._watchers = 0
+
+    def let_go(self) -> None:
+        self._over.set()
+
+    async def answer(self, request: Request, who: Who) -> Response:
+        path, _, asked = request.query_params.get("page", "")[:_LONGEST_PATH].partition("?")
+        query = dict(parse_qsl(asked))
+        session = await who()
+        if session is None or self._find(request, session, path, query) is None:
+            return Response("There is nothing to watch.", 404, media_type="text/plain")
+        if self._watchers >= MOST_WATCHERS or self._over.is_set():
+            # What a browser takes for: do not come back.
+            return Response(status_code=204)
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        stream = self._changes(request, who, path, query)
+        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+    async def _changes(
+        self, request: Request, who: Who, path: str, query: Mapping[str, str]
+    ) -> AsyncIterator[bytes]:
+        self._watchers += 1
+        shown = ""
+        try:
+            yield b"retry: 5000\n\n"
+            while (session := await who()) is not None:
+                began = time.perf_counter()
+                seen = await self._look(request, session, path, query)
+                # A line now and then also finds out whether somebody is still there.
+                yield _event("live", seen) if seen and seen != shown else b": still here\n\n"
+                shown = seen or shown
+                if await self._rest(time.perf_counter() - began):
+                    return
+            yield _event("gone", "")
+        finally:
+            self._watchers -= 1
+
+    async def _look(
+        self, request: Request, session: Session, path: str, query: Mapping[str, str]
+    ) -> str:
+        """Empty where it cannot be seen now."""
+        found = self._find(request, session, path, query)
+        if found is None:
+            return ""
+        place, visit, around = found
+        try:
+            page = await place.show(visit)
+        except (Refused, OnceKeyError):
+            return ""
+        values = {**around, "query": dict(query), **page.values}
+        return self._rendering.live(page.template, values)
+
+    async def _rest(self, took: float) -> bool:
+        """Whether the server is about to stop."""
+        try:
+            async with asyncio.timeout(max(SHORTEST_PAUSE, took * _SHARE)):
+                return await self._over.wait()
+        except TimeoutError:
+            return False
+
+
+def _event(name: str, content: str) -> bytes:
+    lines = "".join(f"data: {line}\n" for line in content.splitlines()) or "data:\n"
+    return f"event: {name}\n{lines}\n".encode()

@@ -1,0 +1,1 @@
+"""One file a noun: its pages, and the forms that act on it."""

@@ -1,0 +1,120 @@
+"""Pages as HTML. Everything that is filled in is escaped; a name that is not there is a mistake."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from oncekey.console import plots, wording
+from oncekey.console.visit import part
+
+_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+    "txt": "text/plain; charset=utf-8",
+}
+_LONGEST_SHOWN = 20_000
+
+
+class Asset(NamedTuple):
+    content: bytes
+    type: str
+    version: str
+    """Another with other content, so that browsers may keep it for good."""
+
+
+class Rendering:
+    def __init__(self) -> None:
+        self.assets = _assets()
+        self._pages = Environment(
+            loader=PackageLoader("oncekey.console"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._pages.filters |= {
+            "clock": clock,
+            "part": part,
+            "pretty": pretty,
+            "size": wording.size_of,
+            "span": wording.span_of,
+        }
+        self._pages.globals |= {
+            "asset": self._asset,
+            "new_key": new_key,
+            "plots": plots,
+            "said": wording.SAID,
+            "with_query": with_query,
+            "words": wording,
+        }
+        # As a global it is there in every block, also where a block is rendered by itself.
+        self._pages.globals["ui"] = self._pages.get_template("parts.html").module
+
+    def page(self, template: str, values: Mapping[str, Any]) -> str:
+        return self._pages.get_template(template).render(values)
+
+    def live(self, template: str, values: Mapping[str, Any]) -> str:
+        """Only what changes by itself."""
+        page = self._pages.get_template(template)
+        return "".join(page.blocks["live"](page.new_context(dict(values))))
+
+    def is_live(self, template: str) -> bool:
+        return "live" in self._pages.get_template(template).blocks
+
+    def _asset(self, name: str) -> str:
+        return f"static/{name}?v={self.assets[name].version}"
+
+
+def new_key() -> str:
+    """Of one action: whoever sends its form twice acts once."""
+    return f"console-{secrets.token_hex(16)}"
+
+
+def with_query(path: str, query: Mapping[str, Any], **more: Any) -> str:
+    """A link to a page with some of its filters changed."""
+    wanted = {**query, **more}
+    asked = urlencode({name: value for name, value in wanted.items() if value not in {None, ""}})
+    return f"{path}?{asked}" if asked else path
+
+
+def pretty(value: Any) -> str:
+    """JSON laid out for reading; a text that is JSON as well."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return _cut(value)
+    return _cut(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def clock(text: str | None) -> str:
+    """A time of the API as people read it, in UTC."""
+    if not text:
+        return "–"
+    moment = datetime.fromisoformat(text).astimezone(UTC)
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + " …"
+
+
+def _assets() -> dict[str, Asset]:
+    folder = files("oncekey.console") / "static"
+    found = {}
+    for entry in folder.iterdir():
+        kind = _TYPES.get(entry.name.rpartition(".")[2])
+        if kind is not None:
+            content = entry.read_bytes()
+            found[entry.name] = Asset(content, kind, sha256(content).hexdigest()[:12])
+    return found

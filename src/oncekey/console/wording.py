@@ -1,0 +1,83 @@
+"""The words of the console: what is said after an action, and numbers as people read them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+SAID = {
+    "purged": "The key is forgotten: the next request or delivery with it runs.",
+    "signed-out": "You have signed out.",
+}
+"""What is said on the page an action leads to, by its word."""
+
+AGAIN = "This was asked before with the same form: it was done then, and once."
+
+_STATES = {
+    "accepted": "good",
+    "alive": "good",
+    "cancelled": "off",
+    "expired": "off",
+    "failed": "bad",
+    "good": "good",
+    "in_progress": "busy",
+    "in-flight": "busy",
+    "lapsed": "bad",
+    "paused": "warn",
+    "pending": "busy",
+    "ready": "busy",
+    "refused": "bad",
+    "rejected": "bad",
+    "released": "warn",
+    "repeated-body": "warn",
+    "replayed": "good",
+    "resolved": "good",
+    "revoked": "off",
+    "running": "busy",
+    "succeeded": "good",
+    "timed_out": "warn",
+    "uncertain": "bad",
+    "waiting": "busy",
+}
+
+
+def tone_of(state: str | None) -> str:
+    """How a state is coloured; its word says it as well."""
+    return _STATES.get(state or "", "off")
+
+
+def label_of(state: str | None) -> str:
+    return (state or "–").replace("_", " ")
+
+
+def size_of(count: int | None) -> str:
+    if count is None:
+        return "–"
+    if count < 1 << 10:
+        return f"{count} B"
+    return f"{count / 1024:.1f} KiB" if count < 1 << 20 else f"{count / (1 << 20):.1f} MiB"
+
+
+def span_of(milliseconds: float | None) -> str:
+    """A duration as people say it."""
+    if milliseconds is None:
+        return "–"
+    if milliseconds < 1000:
+        return f"{milliseconds:.0f} ms"
+    seconds = milliseconds / 1000
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"
+
+
+def between(start: str | None, end: str | None) -> float | None:
+    """Milliseconds from one time of the API to another."""
+    if not start or not end:
+        return None
+    passed = datetime.fromisoformat(end) - datetime.fromisoformat(start)
+    return passed.total_seconds() * 1000
+
+
+def text_of(value: Any) -> str:
+    return "–" if value in {None, ""} else str(value)
