@@ -99,7 +99,7 @@ async def show(sort: Sort, call: Call) -> Response:
 
 
 async def journal(call: Call) -> Response:
-    limit, after = limit_in(call.query), _after_in(call)
+    limit, after = limit_in(call.query), journal_after(call)
     entries = await call.engine.journal(call.tenant, _id_in(call, Sort.WORKFLOW))
     numbered = list(enumerate(entries, 1))[after : after + limit + 1]
     return page_of(
@@ -162,7 +162,7 @@ def execution_before(call: Call) -> int | None:
     return None if found is None else found[1]
 
 
-def _after_in(call: Call) -> int:
+def journal_after(call: Call) -> int:
     text = call.query.get("after", "0")
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise InvalidInput("after is the number of a step; send the next_after of the page above")

@@ -88,8 +88,8 @@ class Engine(ABC):
         """Raises `NameUnknown`, `KeyReused`, `KeyInvalid`, `PayloadTooLarge`, `InvalidInput`."""
 
     @abstractmethod
-    async def execution(self, tenant: str, id: str) -> Execution:  # noqa: A002
-        """Raises `NotFound`."""
+    async def execution(self, tenant: str | None, id: str) -> Execution:  # noqa: A002
+        """Of whatever tenant for None, which is for those who look after all. Raises `NotFound`."""
 
     @abstractmethod
     async def wait(self, tenant: str, id: str, timeout: float) -> Execution:  # noqa: A002

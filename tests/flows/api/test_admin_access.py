@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 
 def path_of(pattern: str) -> str:
-    for part in ("{name:path}", "{address:path}", "{name}", "{id}", "{class}"):
+    for part in ("{name:path}", "{address:path}", "{id:path}", "{name}", "{id}", "{class}"):
         pattern = pattern.replace(part, "x")
     return pattern.replace("{tenant}", "operators")
 

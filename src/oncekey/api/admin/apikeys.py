@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from oncekey.api.admin.noting import RULE, means_of, note, told_once
+from oncekey.api.admin.settlers import api_key_of
 from oncekey.api.admin.shapes import facts_of_api_key, shape_of_api_key, tenant_of_api_key
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
 from oncekey.api.pages import page_of
@@ -88,15 +89,19 @@ async def revoke(call: Call) -> Response:
     return ok(json_of(shape_of_api_key(key, call.ledger.clock.now())))
 
 
+async def whoami(call: Call) -> Response:
+    assert call.caller is not None
+    found = await api_key_of(call, call.caller.key_id)
+    if found is None:
+        raise NotFound
+    return ok(json_of(shape_of_api_key(found, call.ledger.clock.now())))
+
+
 async def _found(call: Call) -> ApiKey:
-    key_id = call.path["id"]
-    if is_id(key_id):
-        # The newest of those below the next one.
-        above = f"ak_{int(key_id[3:], 16) + 1:016x}"
-        for key in await means_of(call).callers.list(before=above, limit=1):
-            if key.id == key_id:
-                return key
-    raise NotFound
+    found = await api_key_of(call, call.path["id"])
+    if found is None:
+        raise NotFound
+    return found
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -130,5 +135,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         access="admin",
         problems=("not-found",),
         rule=RULE,
+    ),
+    Endpoint(
+        "GET",
+        "/api/admin/whoami",
+        whoami,
+        "See the API key that this is asked with",
+        {OK: Reply("As it is now.", "ApiKey")},
+        access="admin",
+        problems=("not-found",),
     ),
 )

@@ -1,9 +1,11 @@
-"""What every change by an admin has in common: a line in the audit feed, and secrets that are told
-once."""
+"""What every change by an admin has in common: a line in the audit feed, a key of its own to the
+engine, and secrets that are told once."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 from oncekey.api.admin.means import Means
@@ -20,6 +22,10 @@ RULE = Rule(max_request_body=MAX_BODY)
 
 # Together they must fit into an entry, also where every character is escaped.
 _LONGEST_DETAIL = 200
+
+
+BY_ADMIN = "admin-"
+"""Begins the request keys of admins."""
 
 
 def means_of(call: Call) -> Means:
@@ -45,6 +51,14 @@ async def note(
         idempotency_key=call.key,
         **shown,
     )
+
+
+def request_key_of(call: Call) -> str:
+    """Which request this is to the engine. Keys of callers are apart: theirs are not digests."""
+    assert call.caller is not None
+    known_by = call.key or secrets.token_hex(16)
+    digest = sha256(f"{call.caller.key_id}:{known_by}".encode()).hexdigest()
+    return f"{BY_ADMIN}{call.caller.key_id}-{digest}"
 
 
 async def told_once(call: Call, reply: Callable[[bytes], Response], shape: Shape) -> Response:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import get_args
 
+from oncekey.api.admin.work_schemas import SCHEMAS as WORK
 from oncekey.api.schema_parts import (
     ANY,
     NUMBER,
@@ -18,19 +20,17 @@ from oncekey.api.schema_parts import (
     ref,
     words,
 )
-from oncekey.api.schemas import (
-    CONTROLLED,
-    DOCUMENT,
-    EXECUTION,
-    EXECUTION_ENDS,
-    FAILURE,
-    PROMISE,
-    PROMISE_ENDS,
-)
+from oncekey.api.schemas import CONTROLLED, DOCUMENT, FAILURE
 from oncekey.core.api_keys import Role
 from oncekey.core.deliveries import Verdict
+from oncekey.core.execution import PromiseState, Status
 from oncekey.core.model import Kind, State
 from oncekey.core.webhooks import Repeats
+
+
+def _counts(kind: type[IntEnum]) -> Schema:
+    return object_of("How many.", {each.name.lower(): NUMBER for each in kind})
+
 
 _SECONDS: Schema = {"type": "number", "exclusiveMinimum": 0}
 _SECRET: Schema = {
@@ -113,7 +113,21 @@ _ENDED: Schema = {
 }
 
 SCHEMAS: dict[str, Schema] = {
+    **WORK,
     "Failure": FAILURE,
+    "Census": object_of(
+        "How much there is of what.",
+        {
+            "counted_at": TIME,
+            "claims_in_progress": {**NUMBER, "description": "Durable work is not among them."},
+            "oldest_claim_at": TIME_OR_NULL,
+            "workflows": _counts(Status),
+            "tasks": _counts(Status),
+            "oldest_waiting_at": {**TIME_OR_NULL, "description": "Of a workflow or a task."},
+            "promises": _counts(PromiseState),
+            "oldest_pending_at": {**TIME_OR_NULL, "description": "Of a promise."},
+        },
+    ),
     "Key": object_of("A key, and what became of it.", _KEY),
     "Record": object_of(
         "A key with its answer.",
@@ -178,12 +192,6 @@ SCHEMAS: dict[str, Schema] = {
         },
         _DECLARED,
     ),
-    "AnyExecution": object_of(
-        "A workflow or a task of any tenant.", {"tenant": TEXT, **EXECUTION}, EXECUTION_ENDS
-    ),
-    "AnyPromise": object_of(
-        "Something that is waited for, of any tenant.", {"tenant": TEXT, **PROMISE}, PROMISE_ENDS
-    ),
     "Controlled": CONTROLLED,
     "AuditEntry": object_of(
         "Who changed what, and when.",
@@ -203,7 +211,5 @@ SCHEMAS: dict[str, Schema] = {
     "DeliveriesPage": page("Delivery", "deliveries", "next_before", TEXT_OR_NULL),
     "ApiKeysPage": page("ApiKey", "api_keys", "next_before", TEXT_OR_NULL),
     "SchedulesPage": page("Schedule", "schedules", "next_after", TEXT_OR_NULL),
-    "DeadLettersPage": page("AnyExecution", "workflows", "next_before", TEXT_OR_NULL),
-    "AnyPromisesPage": page("AnyPromise", "promises", "next_before", TEXT_OR_NULL),
     "AuditPage": page("AuditEntry", "entries", "next_before", TEXT_OR_NULL),
 }

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from functools import cache
 
-from oncekey.api.admin import apikeys, feed, keys, retention, schedules, webhooks, workflows
+from oncekey.api.admin import (
+    apikeys,
+    census,
+    feed,
+    journal,
+    keys,
+    promises,
+    retention,
+    schedules,
+    webhooks,
+    workflows,
+)
 from oncekey.api.admin.schemas import SCHEMAS
 from oncekey.api.endpoint import Call, Endpoint, Reply
 from oncekey.api.openapi import document_of
@@ -27,17 +38,20 @@ def document_of_admin() -> dict[str, object]:
         ENDPOINTS,
         SCHEMAS,
         title="OnceKey administration",
-        summary="Keys, webhooks, API keys, retention, schedules and stuck work of every tenant.",
+        summary="Keys, webhooks, API keys, retention, schedules and durable work of every tenant.",
     )
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
+    *census.ENDPOINTS,
     *keys.ENDPOINTS,
     *webhooks.ENDPOINTS,
     *apikeys.ENDPOINTS,
     *retention.ENDPOINTS,
     *schedules.ENDPOINTS,
     *workflows.ENDPOINTS,
+    *journal.ENDPOINTS,
+    *promises.ENDPOINTS,
     *feed.ENDPOINTS,
     Endpoint(
         "GET",

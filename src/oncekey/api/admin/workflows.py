@@ -1,40 +1,33 @@
-"""Durable work of all tenants for admins: the workflows and tasks that failed or are paused, how to
-go on with one, and promises that are waited for."""
+"""Durable work of all tenants for admins: workflows and tasks, of which those that failed or are
+paused come first, and how to go on with one."""
 
 from __future__ import annotations
 
-import secrets
 from functools import partial
-from hashlib import sha256
 
 import msgspec
 
-from oncekey.api import promises
-from oncekey.api.admin.noting import RULE, note
+from oncekey.api.admin.bounded import shape_of_any_execution
+from oncekey.api.admin.finding import execution_at, execution_in
+from oncekey.api.admin.noting import RULE, note, request_key_of
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
 from oncekey.api.pages import page_of
 from oncekey.api.requests import BEFORE, LIMIT, limit_in, word_in
 from oncekey.api.schema_parts import words
 from oncekey.api.workflows import FromStep, execution_before
-from oncekey.core.errors import NotFound
-from oncekey.core.execution import (
-    Execution,
-    Promise,
-    Status,
-    execution_number_of,
-)
+from oncekey.core.errors import InvalidInput
+from oncekey.core.execution import Execution, Sort, Status
+from oncekey.core.model import operation_id_of
 from oncekey.core.work import Action, ListExecutions
-from oncekey.durable.shapes import (
-    Shape,
-    json_of,
-    shape_of_control,
-    shape_of_execution,
-    shape_of_promise,
-)
+from oncekey.durable.embedded.asking import STARTS, ref_of
+from oncekey.durable.shapes import json_of, shape_of_control, time_of
 from oncekey.wire.problem import Response
 from oncekey.wire.replies import OK, ok
 
 DEAD_LETTERS = (Status.FAILED, Status.PAUSED)
+_ALL = "all"
+# Forks are looked for among so many of the newest.
+_LOOKED_AT = 200
 
 
 class ForkWorkflow(msgspec.Struct, forbid_unknown_fields=True):
@@ -44,37 +37,84 @@ class ForkWorkflow(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def list_all(call: Call) -> Response:
-    limit = limit_in(call.query)
-    asked = word_in(call.query, "status", Status)
-    before = execution_before(call)
-    found: list[Execution] = []
-    for status in DEAD_LETTERS if asked is None else (asked,):
+    limit, before = limit_in(call.query), execution_before(call)
+    sort, statuses = word_in(call.query, "sort", Sort), _statuses_in(call)
+    if "key" in call.query:
+        found = await _keyed(call, sort, statuses)
+    else:
         query = ListExecutions(
-            call.query.get("tenant"),
-            status,
-            call.query.get("name"),
-            before=before,
-            limit=limit + 1,
+            call.query.get("tenant"), None, call.query.get("name"), sort, before, limit + 1
         )
-        found += await call.engine.executions(query)
+        found = [
+            each
+            for status in statuses
+            for each in await call.engine.executions(query._replace(status=status))
+        ]
     newest = sorted(found, key=lambda each: each.id, reverse=True)[: limit + 1]
     return page_of(
-        "workflows", "next_before", newest, limit, _shape_of, lambda each: each.public_id
+        "workflows",
+        "next_before",
+        newest,
+        limit,
+        shape_of_any_execution,
+        lambda each: each.public_id,
     )
 
 
+def _statuses_in(call: Call) -> tuple[Status | None, ...]:
+    """None stands for any."""
+    if call.query.get("status") == _ALL:
+        return (None,)
+    asked = word_in(call.query, "status", Status)
+    if asked is not None:
+        return (asked,)
+    return (None,) if "key" in call.query else DEAD_LETTERS
+
+
+async def _keyed(
+    call: Call, sort: Sort | None, statuses: tuple[Status | None, ...]
+) -> list[Execution]:
+    """The one that was started with the key, if it fits the rest of what is asked."""
+    tenant, name = call.query.get("tenant"), call.query.get("name")
+    if tenant is None:
+        raise InvalidInput("a key is one of a tenant; send tenant as well")
+    if "before" in call.query:
+        raise InvalidInput("one key has no other page; leave before out")
+    record = await call.ledger.apeek(ref_of(tenant, STARTS, call.query["key"]))
+    # A claim of a start has the number of what was started.
+    found = None if record is None else await execution_at(call, record.id)
+    if found is None or sort not in {None, found.sort} or name not in {None, found.name}:
+        return []
+    return [found] if {None, found.status} & set(statuses) else []
+
+
 async def show(call: Call) -> Response:
-    return ok(json_of(_shape_of(await _found(call))))
+    execution = await execution_in(call)
+    keyed = execution.key is not None
+    shape = {
+        **shape_of_any_execution(execution),
+        "operation_id": operation_id_of(execution.id) if keyed else None,
+        "must_end_by": time_of(execution.due_at),
+        "forked_at": execution.forked_at,
+        "forks": [each.public_id for each in await _forks_of(call, execution)],
+    }
+    return ok(json_of(shape))
+
+
+async def _forks_of(call: Call, execution: Execution) -> list[Execution]:
+    query = ListExecutions(execution.tenant, sort=execution.sort, limit=_LOOKED_AT)
+    found = await call.engine.executions(query)
+    return [each for each in found if each.forked_from == execution.id]
 
 
 async def control(action: Action, call: Call, body: ForkWorkflow | None = None) -> Response:
-    execution = await _found(call)
+    execution = await execution_in(call)
     from_step = None if body is None else body.from_step
     answer = await call.engine.control(
         execution.tenant,
         action,
         execution.public_id,
-        _request_key_of(call),
+        request_key_of(call),
         from_step=from_step,
     )
     # A request that is sent again with its key is answered as before, and is noted then.
@@ -88,41 +128,6 @@ async def control(action: Action, call: Call, body: ForkWorkflow | None = None) 
         made=answer.execution_id if action == "fork" else None,
     )
     return ok(json_of(shape_of_control(answer)), replayed=answer.replayed)
-
-
-async def list_promises(call: Call) -> Response:
-    return await promises.list_of(call.query.get("tenant"), _shape_of_promise, call)
-
-
-async def _found(call: Call) -> Execution:
-    """Of whatever tenant."""
-    place = execution_number_of(call.path["id"])
-    if place is not None:
-        sort, number = place
-        query = ListExecutions(None, sort=sort, before=number + 1, limit=1)
-        for execution in await call.engine.executions(query):
-            if execution.id == number:
-                return execution
-    raise NotFound
-
-
-def _request_key_of(call: Call) -> str:
-    """Which request this is to the engine. Keys of callers are apart: theirs are not digests."""
-    assert call.caller is not None
-    if call.key is None:
-        return f"admin-{secrets.token_hex(16)}"
-    return "admin-" + sha256(f"{call.caller.key_id}:{call.key}".encode()).hexdigest()
-
-
-def _shape_of(execution: Execution) -> Shape:
-    return {"tenant": execution.tenant, **shape_of_execution(execution)}
-
-
-def _shape_of_promise(promise: Promise) -> Shape:
-    return {"tenant": promise.tenant, **shape_of_promise(promise)}
-
-
-_TENANT = Parameter("tenant", "Only of this tenant; of all when left out.", {"type": "string"})
 
 
 def _control_endpoint(
@@ -142,45 +147,46 @@ def _control_endpoint(
     )
 
 
+_TENANT = Parameter("tenant", "Only of this tenant; of all when left out.", {"type": "string"})
+_STATUS = {"type": "string", "enum": [*words(Status)["enum"], _ALL]}
+
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "GET",
         "/api/admin/workflows",
         list_all,
-        "List workflows and tasks that failed or are paused, newest first",
-        {OK: Reply("A page of them.", "DeadLettersPage")},
+        "List workflows and tasks, those that failed or are paused unless asked, newest first",
+        {OK: Reply("A page of them.", "AnyExecutionsPage")},
         access="admin",
         query=(
             _TENANT,
             Parameter(
                 "status",
-                "Only of this status; `failed` and `paused` when left out.",
-                words(Status),
+                "Only of this status; `failed` and `paused` when left out, `all` for any.",
+                _STATUS,
             ),
             Parameter("name", "Only of this name.", {"type": "string"}),
+            Parameter("sort", "Only workflows, or only tasks.", words(Sort)),
+            Parameter(
+                "key",
+                "Only the one that was started with this key, of any status; with `tenant`.",
+                {"type": "string"},
+            ),
             LIMIT,
             BEFORE,
         ),
+        problems=("idempotency-key-invalid",),
     ),
     Endpoint(
         "GET",
         "/api/admin/workflows/{id}",
         show,
         "See a workflow or a task",
-        {OK: Reply("As it is now.", "AnyExecution")},
+        {OK: Reply("As it is now.", "WholeExecution")},
         access="admin",
         problems=("not-found",),
     ),
     _control_endpoint("cancel", "End a workflow or a task for good"),
     _control_endpoint("resume", "Let a paused workflow or task go on"),
     _control_endpoint("fork", "Start a workflow anew from one of its steps", ForkWorkflow),
-    Endpoint(
-        "GET",
-        "/api/admin/promises",
-        list_promises,
-        "List promises, newest first",
-        {OK: Reply("A page of them.", "AnyPromisesPage")},
-        access="admin",
-        query=(_TENANT, *promises.FILTERS),
-    ),
 )

@@ -139,7 +139,7 @@ class EmbeddedEngine(Engine):
         runs.spawned(start)
         return StartAnswer(start.execution, created=True)
 
-    async def execution(self, tenant: str, id: str) -> Execution:  # noqa: A002
+    async def execution(self, tenant: str | None, id: str) -> Execution:  # noqa: A002
         number = _number_of(id)
         self._open_runs()
         found: Execution | None = await self._asking.ask(FindExecution(tenant, number))
