@@ -7,12 +7,17 @@ from oncekey.compose.webhooks import SharedSources, providers_for
 from oncekey.config.settings import Settings
 from oncekey.core.audit import Audit
 from oncekey.core.callers import Callers
+from oncekey.core.census import Censuses
 from oncekey.core.deliveries import Deliveries
 from oncekey.core.ledger import Ledger
 
 
 def means_of(
-    settings: Settings, ledger: Ledger, callers: Callers, sources: SharedSources
+    settings: Settings,
+    ledger: Ledger,
+    callers: Callers,
+    sources: SharedSources,
+    censuses: Censuses,
 ) -> Means | None:
     """None where there is nothing for admins."""
     if not settings.admin.enabled:
@@ -24,4 +29,5 @@ def means_of(
         sources.under(settings),
         providers_for(settings),
         settings.retention,
+        censuses,
     )

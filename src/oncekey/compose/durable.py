@@ -17,6 +17,7 @@ from oncekey.compose.schedules import scheduler_of
 from oncekey.compose.webhooks import SharedSources
 from oncekey.config.settings import Settings
 from oncekey.core.callers import Callers
+from oncekey.core.census import Censuses
 from oncekey.core.ledger import Ledger
 from oncekey.durable.app import App as Workflows
 from oncekey.durable.choice import engine_for
@@ -42,12 +43,13 @@ class DurableWork:
         self._scheduler = scheduler_of(settings, ledger, self.engine, grace=grace)
         self.callers = Callers(ledger)
         self.sources = SharedSources(ledger)
+        self.censuses = Censuses(ledger)
         self.offers_api = offers_api(settings, workflows)
         self.api = Api(
             self.engine,
             self.callers,
             ledger,
-            means_of(settings, ledger, self.callers, self.sources),
+            means_of(settings, ledger, self.callers, self.sources, self.censuses),
             endpoints=_endpoints(settings, offers_api=self.offers_api),
         )
         self.grpc_port: int | None = None
@@ -69,7 +71,7 @@ class DurableWork:
     async def prepare(self, settings: Settings) -> PutInForce:
         """Of all this, only what admins work with can change."""
         means = await asyncio.to_thread(
-            means_of, settings, self._ledger, self.callers, self.sources
+            means_of, settings, self._ledger, self.callers, self.sources, self.censuses
         )
 
         def put_in_force() -> None:

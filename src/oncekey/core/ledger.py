@@ -208,6 +208,10 @@ class Ledger:
         while self._held and time.monotonic() < deadline:
             time.sleep(_CLOSING_PAUSE)
         self._close()
+    async def aread(self, request: Any) -> Any:
+        """The answer to a request that changes nothing, without a claim waiting for it."""
+        return await asyncio.to_thread(self.store.read, request)
+
 
     async def aclose(self, grace: float = 10.0) -> None:
         """`close` for an event loop, on which running operations go on meanwhile."""

@@ -142,6 +142,11 @@ class Store(Protocol):
     def sweep(self, now: int, batch: int) -> int:
         """Delete at most `batch` expired records; answers how many."""
         ...
+    def read(self, request: Any) -> Any:
+        """Answer a request that changes nothing, beside what is submitted: whoever claims meanwhile
+        does not wait for it. What was committed before is seen."""
+        ...
+
 
     def count_expired(self, now: int) -> int: ...
 

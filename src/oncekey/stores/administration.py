@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from oncekey.core.model import Record, State
 from oncekey.core.ports import Found, Query
+from oncekey.stores.plans import carry_out
 from oncekey.stores.requests import Setting, drive, forget_expired, found_of
 from oncekey.stores.rows import OWNER_NAME
 
@@ -56,6 +57,10 @@ class Administration:
         rows = self._read(name, values)
         setting = self._setting()
         return [found_of(row, setting) for row in rows]
+
+    def read(self, request: Any) -> Any:
+        """Each step by itself: whoever else works here goes in between."""
+        return drive(carry_out(request, self._setting()), self._read)
 
     def count_expired(self, now: int) -> int:
         settled = int(self._read("count_expired", {"now": now})[0][0])

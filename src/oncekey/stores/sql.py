@@ -71,6 +71,9 @@ class SqlStore(ABC):
         return self._administration.list(query, now)
 
     def sweep(self, now: int, batch: int) -> int:
+    def read(self, request: Any) -> Any:
+        return self._administration.read(request)
+
         return self._administration.sweep(now, batch)
 
     def count_expired(self, now: int) -> int:

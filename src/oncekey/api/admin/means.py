@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from oncekey.core.audit import Audit
 from oncekey.core.callers import Callers
+from oncekey.core.census import Censuses
 from oncekey.core.deliveries import Deliveries
 from oncekey.webhooks.provider import Provider
 from oncekey.webhooks.sources import Sources
@@ -20,3 +21,4 @@ class Means(NamedTuple):
     providers: Mapping[str, Provider]
     retention: Mapping[str, float]
     """Seconds by class, as far as the configuration says."""
+    censuses: Censuses

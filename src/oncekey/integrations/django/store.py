@@ -60,6 +60,9 @@ class ConnectionStore:
 
     def sweep(self, now: int, batch: int) -> int:
         return self._administration.sweep(now, batch)
+    def read(self, request: Any) -> Any:
+        return self._administration.read(request)
+
 
     def count_expired(self, now: int) -> int:
         return self._administration.count_expired(now)

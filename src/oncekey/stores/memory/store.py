@@ -157,6 +157,12 @@ class MemoryStore:
     def sweep(self, now: int, batch: int) -> int:
         with self._lock:
             expired = [each for each in self._claims.all() if self._is_expired(each, now)][:batch]
+    def read(self, request: Any) -> Any:
+        if self._closed:
+            raise LedgerClosed
+        with self._lock:
+            return self._answer(request)
+
             for record in expired:
                 self._claims.forget(record.id)
             return len(expired) or self._deliveries.sweep(now, batch)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from oncekey.stores.memory.awaiting import MemoryAwaiting
+from oncekey.stores.memory.census import MemoryCensus
 from oncekey.stores.memory.claims import Claims
 from oncekey.stores.memory.control import MemoryControl
 from oncekey.stores.memory.events import MemoryEvents
@@ -30,6 +31,7 @@ class MemoryWork:
             MemoryControl(kept),
             MemoryTidying(kept),
             MemoryReads(kept),
+            MemoryCensus(claims, kept),
         )
 
     def answers(self) -> dict[type, Callable[[Any], Any]]:

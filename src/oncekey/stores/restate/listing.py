@@ -11,7 +11,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from oncekey.core.execution import Execution, Promise, PromiseKind
+from oncekey.core.execution import (
+    Execution,
+    Promise,
+    PromiseKind,
+    PromiseState,
+    Sort,
+    Status,
+)
 from oncekey.core.work import Event, ListEvents, ListExecutions, ListPromises, Unmatched
 from oncekey.stores.restate import event as kept
 from oncekey.stores.restate.claims import Room
@@ -20,9 +27,10 @@ from oncekey.stores.restate.values import unnumbered
 
 T = TypeVar("T")
 
-_EXECUTIONS = "service_name = 'oncekey.Execution' AND key = 'execution'"
+EXECUTIONS = "service_name = 'oncekey.Execution' AND key = 'execution'"
 _OF_EXECUTIONS = "service_name = 'oncekey.Execution' AND key LIKE 'p:%'"
 _ALONE = "service_name = 'oncekey.Promise' AND key = 'promise'"
+PROMISES = f"(({_OF_EXECUTIONS}) OR ({_ALONE}))"
 _EVENTS = f"service_name = '{kept.SERVICE}' AND key = '{kept.EVENT}'"
 _LAST = (1 << 63) - 1
 _ANY_TEXT = '"%"'
@@ -52,10 +60,8 @@ class Listing:
                 and sort in {None, found.sort}
             )
 
-        like = _like(
-            "Execution", _text(tenant), _digit(sort), _text(name), _ANY_TEXT, _digit(status)
-        )
-        return await self._newest(f"{_EXECUTIONS} AND {like}", fits, limit, before)
+        like = like_execution(tenant, sort, name, status)
+        return await self._newest(f"{EXECUTIONS} AND {like}", fits, limit, before)
 
     async def _promises(self, asked: ListPromises) -> list[Promise]:
         """What only time or code settles is left out, unless asked for by kind or by execution."""
@@ -71,11 +77,11 @@ class Listing:
                 and execution in {None, found.execution}
             )
 
-        where = f"(({_OF_EXECUTIONS}) OR ({_ALONE}))"
+        where = PROMISES
         if execution is not None:
             key = text(self._link.key(f"{execution:016x}"))
             where = f"{_OF_EXECUTIONS} AND service_key = {key}"
-        like = _like("Promise", _text(tenant), _digit(kind), _ANY_TEXT, _digit(state))
+        like = like_promise(tenant, kind, state)
         return await self._newest(f"{where} AND {like}", fits, limit, before)
 
     async def _events(self, asked: ListEvents) -> list[Event]:
@@ -132,6 +138,24 @@ class Listing:
         mine = f"service_key LIKE {text(self._link.space + '.%')}"
         sql = f"SELECT value_utf8 FROM state WHERE {mine} AND {condition}"  # noqa: S608 - see `text`
         return [row["value_utf8"].encode() for row in await self._link.admin.query(sql)]
+
+
+def like_execution(
+    tenant: str | None = None,
+    sort: Sort | None = None,
+    name: str | None = None,
+    status: Status | None = None,
+) -> str:
+    """SQL for: it looks like one of these."""
+    return _like("Execution", _text(tenant), _digit(sort), _text(name), _ANY_TEXT, _digit(status))
+
+
+def like_promise(
+    tenant: str | None = None,
+    kind: PromiseKind | None = None,
+    state: PromiseState | None = None,
+) -> str:
+    return _like("Promise", _text(tenant), _digit(kind), _ANY_TEXT, _digit(state))
 
 
 def _like(kind: str, *fields: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from oncekey.stores.restate import request
 from oncekey.stores.restate.asking.all import work_objects, work_rooms
+from oncekey.stores.restate.census import Counting
 from oncekey.stores.restate.claims import Claims
 from oncekey.stores.restate.event import event_object, lookback_object
 from oncekey.stores.restate.events import RestateEvents, events_service
@@ -44,4 +45,5 @@ def shared_objects(forwards: Forwards | None = None) -> list[Any]:
 
 
 def rooms_of(link: Link, claims: Claims, life: Life) -> list[Any]:
-    return [claims, *row_rooms(link), RestateEvents(link), Listing(link), *work_rooms(link, life)]
+    lists = [Listing(link), Counting(link)]
+    return [claims, *row_rooms(link), RestateEvents(link), *lists, *work_rooms(link, life)]

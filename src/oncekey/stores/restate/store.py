@@ -82,6 +82,9 @@ class RestateStore:
 
     def sweep(self, now: int, batch: int) -> int:
         return int(self._run(lambda cluster: cluster.sweep(now, batch)))
+    def read(self, request: Any) -> Any:
+        return self._run(lambda cluster: cluster.answer(request))
+
 
     def count_expired(self, now: int) -> int:
         return int(self._run(lambda cluster: cluster.count_expired(now)))

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from oncekey.core import work
+from oncekey.core.census import Census
 from oncekey.stores.requests import Setting, Steps
 from oncekey.stores.work import (
     awaiting,
+    census,
     control,
     events,
     executions,
@@ -48,6 +50,7 @@ PLANS: dict[type, Callable[[Any, Setting], Steps]] = {
     work.ListEvents: reads.list_events,
     work.Unmatched: reads.unmatched,
     work.Known: reads.known,
+    Census: census.count,
 }
 
 READS: frozenset[type] = frozenset(
@@ -63,5 +66,6 @@ READS: frozenset[type] = frozenset(
         work.Unmatched,
         work.Known,
         work.Mine,
+        Census,
     }
 )
