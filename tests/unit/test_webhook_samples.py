@@ -2,7 +2,7 @@
 
 import pytest
 
-from oncekey.cli.webhook_samples import sample_of
+from oncekey.webhooks.samples import sample_of
 from oncekey.webhooks.delivery import Delivery
 from oncekey.webhooks.provider import Provider
 from oncekey.webhooks.providers.registry import providers_of

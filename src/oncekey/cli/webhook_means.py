@@ -112,8 +112,8 @@ def secret_of(given: str | None, provider: Provider) -> str | None:
 
 
 def _try_out(secret: str, provider: Provider) -> None:
-    from oncekey.cli.webhook_samples import sample_of
     from oncekey.webhooks.delivery import Delivery
+    from oncekey.webhooks.samples import sample_of
 
     try:
         provider.sign(Delivery("http://localhost/", (), sample_of(provider.name)), secret, 0.0)

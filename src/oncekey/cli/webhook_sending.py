@@ -17,9 +17,9 @@ from oncekey.cli.options import configured
 from oncekey.cli.output import print_json
 from oncekey.cli.text import escaped, preview_of
 from oncekey.cli.webhook_means import Means, checked_id, means_of
-from oncekey.cli.webhook_samples import sample_of
 from oncekey.compose.address import without_secrets
 from oncekey.config import Settings
+from oncekey.webhooks.samples import sample_of
 
 if TYPE_CHECKING:
     import httpx
@@ -84,8 +84,8 @@ def send_delivery(
 
 def _address_of(source: Source, settings: Settings, to: str | None) -> str:
     """Of the webhook, at the server that `to` names: by its root, or with the whole path."""
-    from oncekey.api.admin.sources import path_of
     from oncekey.cli.webhook_shapes import server_url
+    from oncekey.webhooks.naming import path_of
 
     base = server_url(settings) if to is None else to
     parts = urlsplit(base)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oncekey.api.admin.sources import path_of, shape_of_source
+from oncekey.api.admin.sources import shape_of_source
 from oncekey.cli.text import moment
 from oncekey.config import Settings
 from oncekey.core.deliveries import LoggedDelivery
 from oncekey.core.model import operation_id_of
 from oncekey.core.scope import TENANT_LEVEL
 from oncekey.durable.shapes import Shape
+from oncekey.webhooks.naming import path_of
 from oncekey.webhooks.secrets import Ring
 from oncekey.webhooks.sources import Source
 

@@ -10,6 +10,7 @@ from oncekey.core.callers import Callers
 from oncekey.core.census import Censuses
 from oncekey.core.deliveries import Deliveries
 from oncekey.core.ledger import Ledger
+from oncekey.webhooks.receiver import Reception
 
 
 def means_of(
@@ -18,6 +19,7 @@ def means_of(
     callers: Callers,
     sources: SharedSources,
     censuses: Censuses,
+    reception: Reception,
 ) -> Means | None:
     """None where there is nothing for admins."""
     if not settings.admin.enabled:
@@ -30,4 +32,5 @@ def means_of(
         providers_for(settings),
         settings.retention,
         censuses,
+        reception,
     )

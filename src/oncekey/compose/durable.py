@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Protocol
 
 from oncekey.api import health
+from oncekey.api.admin.means import Means
 from oncekey.api.app import Api
 from oncekey.api.endpoint import Endpoint
 from oncekey.api.table import ENDPOINTS
@@ -22,6 +23,7 @@ from oncekey.core.ledger import Ledger
 from oncekey.durable.app import App as Workflows
 from oncekey.durable.choice import engine_for
 from oncekey.integrations.lifespan import App, Receive, Scope, Send
+from oncekey.webhooks.receiver import Reception
 
 
 class DurableWork:
@@ -44,12 +46,13 @@ class DurableWork:
         self.callers = Callers(ledger)
         self.sources = SharedSources(ledger)
         self.censuses = Censuses(ledger)
+        self.reception = Reception()
         self.offers_api = offers_api(settings, workflows)
         self.api = Api(
             self.engine,
             self.callers,
             ledger,
-            means_of(settings, ledger, self.callers, self.sources, self.censuses),
+            self._means_under(settings),
             endpoints=_endpoints(settings, offers_api=self.offers_api),
         )
         self.grpc_port: int | None = None
@@ -70,14 +73,17 @@ class DurableWork:
 
     async def prepare(self, settings: Settings) -> PutInForce:
         """Of all this, only what admins work with can change."""
-        means = await asyncio.to_thread(
-            means_of, settings, self._ledger, self.callers, self.sources, self.censuses
-        )
+        means = await asyncio.to_thread(self._means_under, settings)
 
         def put_in_force() -> None:
             self.api.means = means
 
         return put_in_force
+
+    def _means_under(self, settings: Settings) -> Means | None:
+        return means_of(
+            settings, self._ledger, self.callers, self.sources, self.censuses, self.reception
+        )
 
     async def _listen(self, stack: AsyncExitStack) -> None:
         server = self._server

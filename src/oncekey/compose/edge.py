@@ -33,7 +33,7 @@ from oncekey.edge.services.proxy import ServiceProxy
 from oncekey.edge.services.upstream import ServiceNodes, ServiceUpstream
 from oncekey.integrations.lifespan import App
 from oncekey.upstream import Upstream
-from oncekey.webhooks.receiver import Receiver
+from oncekey.webhooks.receiver import Receiver, Reception
 from oncekey.wire.listed import LISTED
 
 if TYPE_CHECKING:
@@ -87,10 +87,11 @@ class EdgeWork:
         # Those that the API of admins changes: then that holds at once.
         self._callers = Callers(ledger) if durable is None else durable.callers
         self._sources = SharedSources(ledger) if durable is None else durable.sources
+        self._reception = Reception() if durable is None else durable.reception
         self._has_app = has_app
         self._reserved = reserved
         self._built = self._build(settings)
-        self._built.put_in_force()
+        self._put_in_force(self._built)
         self._grace = settings.server.grace
         self._retiring: set[asyncio.Task[None]] = set()
         self.app = EdgeApp(self._built.edge, app)
@@ -101,12 +102,16 @@ class EdgeWork:
         def put_in_force() -> None:
             old, self._built = self._built, built
             self.app.edge = built.edge
-            built.put_in_force()
+            self._put_in_force(built)
             task = asyncio.get_running_loop().create_task(self._retire(old))
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
 
         return put_in_force
+
+    def _put_in_force(self, built: Built) -> None:
+        built.put_in_force()
+        self._reception.receiver = built.receiver
 
     async def _retire(self, old: Built) -> None:
         """Requests that are under way end as they began, however long that takes: their upstreams

@@ -62,11 +62,16 @@ class KeepDeliveries(NamedTuple):
 
 
 class ListDeliveries(NamedTuple):
-    """A page, newest first, of numbers below `before`. Answer: list[LoggedDelivery]."""
+    """A page, newest first, of numbers below `before`; with `look` only so many are looked at.
+    Answer: Looked[LoggedDelivery]."""
 
-    webhook: str
+    webhook: str | None
     before: int | None = None
     limit: int = 100
+    verdict: str | None = None
+    operation: int | None = None
+    identifier: str | None = None
+    look: int | None = None
 
 
 class Deliveries:
@@ -90,20 +95,22 @@ class Deliveries:
         reason: str = "",
         operation: int | None = None,
         size: int = 0,
-    ) -> None:
-        if verdict in _UNBOUNDED or self._flood.admit((webhook, verdict)):
-            self._put(
-                LoggedDelivery(
-                    self._ledger.draw(),
-                    webhook,
-                    self._ledger.clock.now(),
-                    verdict,
-                    _plain(identifier),
-                    _plain(reason),
-                    operation,
-                    size,
-                )
-            )
+    ) -> str | None:
+        """The id of its line; None for what is part of a flood."""
+        if verdict not in _UNBOUNDED and not self._flood.admit((webhook, verdict)):
+            return None
+        line = LoggedDelivery(
+            self._ledger.draw(),
+            webhook,
+            self._ledger.clock.now(),
+            verdict,
+            _plain(identifier),
+            _plain(reason),
+            operation,
+            size,
+        )
+        self._put(line)
+        return line.public_id
 
     async def list(
         self, webhook: str, *, before: int | None = None, limit: int = 100
@@ -112,6 +119,10 @@ class Deliveries:
         if not is_webhook_id(webhook):
             return []
         return await self._ledger.arun(_list(ListDeliveries(webhook, before, limit)))
+
+    def write(self) -> None:
+        """Write what is gathered, without waiting for more."""
+        self._send()
 
     def flush(self) -> None:
         """Write all there is, and what floods have come to: before the ledger is closed."""

@@ -70,6 +70,11 @@ def effect_key(claim: Claim) -> str:
     return f"{claim.operation.ref.key}:{claim.operation_id}"
 
 
+def path_of(source: Source) -> str:
+    """Where its deliveries go to, on whatever host."""
+    return f"/api/v1/webhooks/{source.provider}/{source.id}"
+
+
 def place_of(provider: str) -> str:
     """For those who count: one for each provider, however many webhooks there are."""
     return f"{_PATH}{provider}/{{webhook_id}}"
@@ -77,4 +82,4 @@ def place_of(provider: str) -> str:
 
 def _scope_of(source: Source) -> Scope:
     namespace = namespace_of(source.tenant, source.project, SUBJECT)
-    return Scope(namespace, f"{_PATH}{source.provider}/{source.id}")
+    return Scope(namespace, f"POST {path_of(source)}")

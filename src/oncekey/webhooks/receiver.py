@@ -8,10 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from oncekey.core.clock import Clock
 from oncekey.core.deliveries import Deliveries, Verdict
-from oncekey.core.errors import IdentifierMissing, NotFound, OnceKeyError, SignatureInvalid
+from oncekey.core.errors import (
+    IdentifierMissing,
+    InvalidInput,
+    NotFound,
+    OnceKeyError,
+    SignatureInvalid,
+)
+from oncekey.core.events import Seen
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Headers, Operation, Takeover
 from oncekey.durable.engine import Engine
@@ -20,15 +28,18 @@ from oncekey.webhooks import replies
 from oncekey.webhooks.acting import Acting, ForwardTo, TakeoverAt
 from oncekey.webhooks.delivery import Delivery, Event, Item
 from oncekey.webhooks.handling import Handling, Result
-from oncekey.webhooks.naming import operation_of, place_of
+from oncekey.webhooks.naming import operation_of, path_of
 from oncekey.webhooks.provider import Provider
 from oncekey.webhooks.sources import Source, Sources
+from oncekey.webhooks.telling import Telling
 from oncekey.webhooks.then import Forward, Then
 from oncekey.wire.problem import Response
 from oncekey.wire.replies import ok, plain
 
 # Items of one batch that are handled side by side; their claims go into one commit.
 _SIDE_BY_SIDE = 16
+# Of deliveries that are made here. Some providers sign the URL, so there must be one.
+_HERE: Headers = ((b"host", b"localhost"),)
 
 
 class Incoming(NamedTuple):
@@ -42,6 +53,30 @@ class Incoming(NamedTuple):
     """Names in lower case."""
     scheme: str
     body: bytes
+
+
+class Told(NamedTuple):
+    """What the log says of an item, or of a whole delivery that was refused."""
+
+    verdict: Verdict
+    reason: str
+    identifier: str = ""
+    operation: int | None = None
+    line: str | None = None
+    """The id of its line in the log, unless it is part of a flood."""
+
+
+class Taken(NamedTuple):
+    """What a provider hears, and what is told of it here; nothing of one that asked for an echo."""
+
+    response: Response
+    told: tuple[Told, ...] = ()
+
+
+class Handled(NamedTuple):
+    item: Item
+    result: Result
+    told: Told
 
 
 def _rerun(_: str) -> Takeover:
@@ -70,7 +105,7 @@ class Receiver:
         self._handling = Handling(ledger, Acting(engine, forward))
         self._takeover = takeover
         self._deliveries = Deliveries(ledger)
-        self._observe = ledger.observe
+        self._telling = Telling(ledger)
         self._public_url = None if public_url is None else public_url.rstrip("/")
         self._clock = clock or ledger.clock
 
@@ -82,6 +117,19 @@ class Receiver:
         return source if provider in {None, source.provider} else None
 
     async def receive(self, source: Source, request: Incoming) -> Response:
+        return (await self.take(source, request)).response
+
+    async def take(self, source: Source, request: Incoming) -> Taken:
+        seen = self._telling.begin(source)
+        status, verdicts = 0, []
+        try:
+            taken = await self._take(source, request, seen)
+            status, verdicts = taken.response.status, [each.verdict for each in taken.told]
+            return taken
+        finally:
+            self._telling.end(seen, status, verdicts)
+
+    async def _take(self, source: Source, request: Incoming, seen: Seen | None) -> Taken:
         try:
             event = await self._verified(source, request)
             # A name that no key can be made of is refused before anything is done.
@@ -90,8 +138,31 @@ class Receiver:
         except OnceKeyError as error:
             return self._refuse(source, request, error)
         if event.reply is not None:
-            return plain(event.reply)
-        return _reply_of(await self._handled(source, event, work))
+            return Taken(plain(event.reply))
+        handled = await self._handled(source, event, work, seen)
+        return Taken(_reply_of(handled), tuple(each.told for each in handled))
+
+    async def signed(self, source: Source, body: bytes) -> Incoming:
+        """A delivery to try it with, as its provider would send it: by the newest secret. Raises
+        `SecretsUnavailable`, and `InvalidInput` where that secret cannot sign."""
+        secret, *_ = await self._sources.secrets(source)
+        request = Incoming("POST", path_of(source).encode(), b"", _HERE, "http", body)
+        provider = self._providers[source.provider]
+        try:
+            signed = provider.sign(self._delivery_of(request), secret, self._clock.now() / 1000)
+        except (OnceKeyError, ValueError) as error:
+            reason = f": {error}" if isinstance(error, OnceKeyError) else ""
+            raise InvalidInput(
+                f"no delivery of {source.provider} can be signed here with the secret of this "
+                f"webhook{reason}; send one from the provider's own pages"
+            ) from None
+        # What is signed may be in the query, too.
+        query = urlsplit(signed.url).query.encode()
+        return request._replace(query=query, headers=signed.headers, body=signed.body)
+
+    def write(self) -> None:
+        """Write what is gathered of the log, for whoever is about to look."""
+        self._deliveries.write()
 
     def close(self) -> None:
         """Write what is still to be written of the log."""
@@ -121,15 +192,15 @@ class Receiver:
         return self._takeover(then.path) if isinstance(then, Forward) else "rerun"
 
     async def _handled(
-        self, source: Source, event: Event, work: Mapping[Operation, Item]
-    ) -> list[tuple[Item, Result]]:
+        self, source: Source, event: Event, work: Mapping[Operation, Item], seen: Seen | None
+    ) -> list[Handled]:
         room = asyncio.Semaphore(_SIDE_BY_SIDE)
 
-        async def handle(operation: Operation, item: Item) -> tuple[Item, Result]:
+        async def handle(operation: Operation, item: Item) -> Handled:
             async with room:
                 result = await self._handling.handle(source, event, item, operation)
-            self._tell(source, item, result)
-            return item, result
+            self._telling.tell(source, result, seen, operation.ref.key)
+            return Handled(item, result, self._tell(source, item, result))
 
         if len(work) == 1:
             return [await handle(*each) for each in work.items()]
@@ -139,34 +210,44 @@ class Receiver:
 
     # -- what is told of it --------------------------------------------------------------
 
-    def _refuse(self, source: Source, request: Incoming, error: OnceKeyError) -> Response:
+    def _refuse(self, source: Source, request: Incoming, error: OnceKeyError) -> Taken:
         # Also true of a webhook that was deleted a moment ago.
         theirs = isinstance(error, SignatureInvalid | IdentifierMissing | NotFound)
         verdict: Verdict = "refused" if theirs else "released"
-        self._observe(f"webhook-{verdict}", place_of(source.provider))
+        self._telling.refuse(source, verdict, error)
         reason = f"{error.code}: {error}"
-        self._deliveries.record(source.id, verdict, reason=reason, size=len(request.body))
-        return replies.refused(error)
+        size = len(request.body)
+        line = self._deliveries.record(source.id, verdict, reason=reason, size=size)
+        return Taken(replies.refused(error), (Told(verdict, reason, line=line),))
 
-    def _tell(self, source: Source, item: Item, result: Result) -> None:
-        self._observe(f"webhook-{result.verdict}", place_of(source.provider))
-        self._deliveries.record(
+    def _tell(self, source: Source, item: Item, result: Result) -> Told:
+        verdict, reason, number = result.verdict, result.reason, result.operation
+        line = self._deliveries.record(
             source.id,
-            result.verdict,
+            verdict,
             identifier=item.identifier,
-            reason=result.reason,
-            operation=result.operation,
+            reason=reason,
+            operation=number,
             size=len(item.body),
         )
+        return Told(verdict, reason, item.identifier, number, line)
 
 
-def _reply_of(results: list[tuple[Item, Result]]) -> Response:
+class Reception:
+    """Where deliveries to this process are taken: by another receiver when the settings change."""
+
+    receiver: Receiver | None = None
+
+
+def _reply_of(results: list[Handled]) -> Response:
     """Of a batch: that it is done only when all of it is. What is to come again counts most."""
     if len(results) == 1:
-        return results[0][1].response
+        return results[0].result.response
     for standing in ("again", "failed"):
-        for _, result in results:
-            if result.standing == standing:
-                return result.response
-    told = [{"identifier": item.identifier, "verdict": each.verdict} for item, each in results]
+        for each in results:
+            if each.result.standing == standing:
+                return each.result.response
+    told = [
+        {"identifier": each.item.identifier, "verdict": each.result.verdict} for each in results
+    ]
     return ok(json_of({"status": "done", "items": told}))

@@ -10,6 +10,7 @@ from oncekey.core.callers import Callers
 from oncekey.core.census import Censuses
 from oncekey.core.deliveries import Deliveries
 from oncekey.webhooks.provider import Provider
+from oncekey.webhooks.receiver import Reception
 from oncekey.webhooks.sources import Sources
 
 
@@ -22,3 +23,5 @@ class Means(NamedTuple):
     retention: Mapping[str, float]
     """Seconds by class, as far as the configuration says."""
     censuses: Censuses
+    reception: Reception
+    """Where test deliveries go."""

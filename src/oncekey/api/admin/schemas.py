@@ -168,6 +168,20 @@ SCHEMAS: dict[str, Schema] = {
             "times": {**NUMBER, "description": "How many it stands for."},
         },
     ),
+    "Tried": object_of(
+        "What became of a test delivery.",
+        {
+            "status": {**NUMBER, "description": "What its provider would have heard."},
+            "answer": {**TEXT, "description": "The beginning of it."},
+            "sent": {**TEXT, "description": "The beginning of the body."},
+            "items": {**NUMBER, "description": "How many it told of; the rest is of the first."},
+            "verdict": {"enum": [*get_args(Verdict), None]},
+            "reason": TEXT,
+            "identifier": TEXT,
+            "operation_id": TEXT_OR_NULL,
+            "delivery_id": TEXT_OR_NULL,
+        },
+    ),
     "ApiKey": object_of("Who calls.", _API_KEY),
     "NewApiKey": object_of("Who calls, and with what.", {**_API_KEY, "secret": _SECRET}),
     "RetentionClass": object_of(

@@ -3,16 +3,23 @@ in here, only when each is good."""
 
 from __future__ import annotations
 
+from oncekey.api.admin.noting import means_of
+from oncekey.api.endpoint import Call
 from oncekey.core.deliveries import LoggedDelivery
+from oncekey.core.errors import NotFound
 from oncekey.core.model import operation_id_of
 from oncekey.durable.shapes import Shape, time_of
+from oncekey.webhooks.naming import path_of
 from oncekey.webhooks.secrets import Ring
 from oncekey.webhooks.sources import Source
 
 
-def path_of(source: Source) -> str:
-    """Where its deliveries go to, on whatever host."""
-    return f"/api/v1/webhooks/{source.provider}/{source.id}"
+async def source_in(call: Call) -> Source:
+    """The webhook of the path. Raises `NotFound`."""
+    source = await means_of(call).sources.find(call.path["id"])
+    if source is None:
+        raise NotFound
+    return source
 
 
 def shape_of_source(source: Source) -> Shape:

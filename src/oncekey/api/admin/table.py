@@ -13,6 +13,7 @@ from oncekey.api.admin import (
     promises,
     retention,
     schedules,
+    trying,
     webhooks,
     workflows,
 )
@@ -46,6 +47,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *census.ENDPOINTS,
     *keys.ENDPOINTS,
     *webhooks.ENDPOINTS,
+    *trying.ENDPOINTS,
     *apikeys.ENDPOINTS,
     *retention.ENDPOINTS,
     *schedules.ENDPOINTS,

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from oncekey.api.admin.noting import RULE, means_of, note, told_once
-from oncekey.api.admin.sources import shape_of_delivery, shape_of_ring, shape_of_source
+from oncekey.api.admin.sources import shape_of_delivery, shape_of_ring, shape_of_source, source_in
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
 from oncekey.api.pages import page_of
 from oncekey.api.requests import BEFORE, LIMIT, before_in, limit_in, seconds_in
@@ -89,7 +89,7 @@ async def list_all(call: Call) -> Response:
 
 
 async def show(call: Call) -> Response:
-    source = await _found(call)
+    source = await source_in(call)
     shape: Shape = shape_of_source(source)
     try:
         shape["secrets"] = shape_of_ring(await means_of(call).sources.ring(source))
@@ -117,7 +117,7 @@ async def create(call: Call, body: CreateWebhook) -> Response:
 
 
 async def rotate(call: Call, body: RotateWebhook) -> Response:
-    source = await _found(call)
+    source = await source_in(call)
     made = None
     if body.secret is None:
         made = await _made_by(_provider_of(call, source.provider))
@@ -129,7 +129,7 @@ async def rotate(call: Call, body: RotateWebhook) -> Response:
 
 
 async def change(call: Call, body: ChangeWebhook) -> Response:
-    source = await _found(call)
+    source = await source_in(call)
     then = None if body.then is None else _then_of(body.then)
     if body.label is not None:
         check_label(body.label)
@@ -142,7 +142,7 @@ async def change(call: Call, body: ChangeWebhook) -> Response:
 
 
 async def delete(call: Call) -> Response:
-    source = await _found(call)
+    source = await source_in(call)
     await note(call, "webhook.delete", source.id, tenant=source.tenant, provider=source.provider)
     if not await means_of(call).sources.delete(source.id):
         raise NotFound
@@ -150,7 +150,7 @@ async def delete(call: Call) -> Response:
 
 
 async def deliveries(call: Call) -> Response:
-    source = await _found(call)
+    source = await source_in(call)
     limit = limit_in(call.query)
     before = before_in(call.query, delivery_number, "no delivery")
     found = await means_of(call).deliveries.list(source.id, before=before, limit=limit + 1)
@@ -162,13 +162,6 @@ async def deliveries(call: Call) -> Response:
         shape_of_delivery,
         lambda delivery: delivery.public_id,
     )
-
-
-async def _found(call: Call) -> Source:
-    source = await means_of(call).sources.find(call.path["id"])
-    if source is None:
-        raise NotFound
-    return source
 
 
 async def _make(
