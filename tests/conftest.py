@@ -24,7 +24,9 @@ pytest_plugins = [
     "tests.fixtures.workers",
     "tests.fixtures.workshop",
     # Of those above.
+    "tests.fixtures.console_site",
     "tests.fixtures.edge_site",
+    "tests.fixtures.desk",
     "tests.fixtures.restate_edge",
     "tests.fixtures.stronghold",
     "tests.fixtures.hooks",

@@ -20,10 +20,13 @@ class Banner(NamedTuple):
     settings: Settings
     port: int
     has_api: bool = False
+    has_console: bool = False
     secret: str | None = None
     """Of the API key that was made for trying things out."""
     webhook: Source | None = None
     """The one that was made for it."""
+    admin_secret: str | None = None
+    """Of an admin's key that was made for it."""
     cluster: tuple[str, ...] = ()
     """What there is to say about a ledger on several machines."""
 
@@ -41,6 +44,7 @@ class Banner(NamedTuple):
             *self.cluster,
             *self._callers(),
             *self._webhooks(),
+            *self._console(),
         ]
         if grpc_port is not None:
             lines.append(f"gRPC: {_host_of(settings.server.host)}:{grpc_port}")
@@ -72,6 +76,15 @@ class Banner(NamedTuple):
         return [
             f"Webhook for {made.provider}: {self.url}/api/v1/webhooks/{made.provider}/{made.id}"
         ]
+
+    def _console(self) -> list[str]:
+        if not self.has_console:
+            return []
+        if self.admin_secret is not None:
+            key = f"{self.admin_secret}, good for 24 hours"
+        else:
+            key = "a key of an admin: oncekey apikeys create --admin"
+        return [f"Console: {self.url}/console, to sign in with {key}"]
 
     def _tries(self) -> list[str]:
         route = _route_to_try(self.settings, self.secret)

@@ -1,4 +1,4 @@
-"""What `oncekey serve` makes for trying things out, on one machine: an API key and a webhook."""
+"""What `oncekey serve` makes for trying things out, on one machine: API keys and a webhook."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from oncekey.config import Settings
 from oncekey.core.callers import Callers
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.ledger import Ledger
-from oncekey.core.scope import TENANT_LEVEL
+from oncekey.core.scope import PLATFORM_LEVEL, TENANT_LEVEL
 from oncekey.webhooks.sources import Source
 from oncekey.webhooks.then import parse_then
 
@@ -19,6 +19,15 @@ _LABEL = "made by oncekey serve"
 async def demo_key(ledger: Ledger) -> str:
     """The secret of a key for the tenant `default`, good for a day."""
     return (await Callers(ledger).create(_TENANT, label=_LABEL, expires_in=_LIFE))[1]
+
+
+async def demo_admin_key(ledger: Ledger) -> str:
+    """The secret of an admin's key, good for a day."""
+    callers = Callers(ledger)
+    made = await callers.create(
+        _TENANT, project=PLATFORM_LEVEL, label=_LABEL, expires_in=_LIFE, role="admin"
+    )
+    return made[1]
 
 
 async def demo_webhook(settings: Settings, ledger: Ledger) -> Source | None:

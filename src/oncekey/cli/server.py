@@ -21,7 +21,7 @@ from uvicorn.supervisors import Multiprocess
 from oncekey.cli.banner import Banner, cluster_lines
 from oncekey.cli.failure import Failure
 from oncekey.cli.reload import Reload, Rereading, Terminal, hold, staying, was_held
-from oncekey.cli.samples import demo_key, demo_webhook
+from oncekey.cli.samples import demo_admin_key, demo_key, demo_webhook
 from oncekey.cli.starting import started
 from oncekey.compose.service import Service, service_of
 from oncekey.config import Settings
@@ -41,12 +41,12 @@ def run(settings: Settings, read: Callable[[], Settings]) -> None:
     service = started(settings)
     try:
         listening = _listen(settings)
-        secret, webhook = asyncio.run(_made_to_try(settings, service))
+        made = asyncio.run(_made_to_try(settings, service))
     except BaseException:
         service.at_end()
         raise
     port = listening.getsockname()[1]
-    banner = Banner(settings, port, service.has_api, secret, webhook)
+    banner = Banner(settings, port, service.has_api, service.console is not None, *made)
     if settings.server.workers > 1:
         banner = banner._replace(cluster=cluster_lines(service.ledger))
         # It was built to see that it can be; each worker builds its own.
@@ -85,10 +85,14 @@ def _run_workers(
         raise Failure(_NO_START)
 
 
-async def _made_to_try(settings: Settings, service: Service) -> tuple[str | None, Source | None]:
+async def _made_to_try(
+    settings: Settings, service: Service
+) -> tuple[str | None, Source | None, str | None]:
     ledger = service.ledger
     secret = await demo_key(ledger) if settings.auth.api_keys.demo else None
-    return secret, await demo_webhook(settings, ledger)
+    webhook = await demo_webhook(settings, ledger)
+    wanted = settings.console.demo and service.console is not None
+    return secret, webhook, await demo_admin_key(ledger) if wanted else None
 
 
 def _worker(settings: Settings, rereading: Rereading) -> Service:

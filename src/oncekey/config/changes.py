@@ -9,7 +9,7 @@ from oncekey.config.settings import Settings
 
 # The ledger is open, the socket taken, the processes are there, and schedules are declared. So is
 # what was made for trying things out.
-_AT_START = ("store", "server", "app", "schedules", "restate")
+_AT_START = ("store", "server", "app", "schedules", "restate", "console")
 
 
 class Change(NamedTuple):

@@ -50,6 +50,10 @@ def _check_demo(settings: Settings, reader: Reader) -> None:
         message = f"a demo key is for one machine, and server.host is {host!r}; listen on "
         message += "127.0.0.1, or make keys with `oncekey apikeys create` instead"
         reader.complain(("auth", "api_keys", "demo"), message)
+    if settings.console.demo and not is_loopback(host):
+        message = f"a demo key of an admin is for one machine, and server.host is {host!r}; listen "
+        message += "on 127.0.0.1, or make one with `oncekey apikeys create --admin` instead"
+        reader.complain(("console", "demo"), message)
     if settings.webhooks.demo is not None and not is_loopback(host):
         message = f"a demo webhook is for one machine, and server.host is {host!r}; listen on "
         message += "127.0.0.1, or make webhooks with `oncekey webhooks create` instead"

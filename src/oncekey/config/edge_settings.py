@@ -39,3 +39,5 @@ class AdminSettings:
 class ConsoleSettings:
     enabled: bool = setting(flag, True)
     """It shows what the API of admins tells, and is not there without it."""
+    demo: bool = setting(flag, False)
+    """Whether to make a key of an admin when the server starts, and show it."""
