@@ -2,8 +2,8 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.fixtures.desk import Open, scan
 from tests.fixtures.console_site import ConsoleSite
+from tests.fixtures.desk import Open, scan
 
 
 def test_a_key_is_found_and_seen(console_site: ConsoleSite, open_page: Open) -> None:

@@ -2,8 +2,8 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.fixtures.desk import Open, scan
 from tests.fixtures.console_site import ConsoleSite
+from tests.fixtures.desk import Open, scan
 
 
 def test_signing_in_leads_to_the_page_that_was_wanted(
