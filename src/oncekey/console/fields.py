@@ -22,7 +22,7 @@ class Unreadable(Exception):
 class Field(NamedTuple):
     name: str
     label: str
-    kind: Literal["text", "area", "choice", "flag", "number"] = "text"
+    kind: Literal["text", "area", "choice", "flag", "number", "secret"] = "text"
     value: str = ""
     hint: str = ""
     choices: Sequence[str] = ()

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from oncekey.console import plots, wording
+from oncekey.console import links, plots, verdicts, wording
 from oncekey.console.visit import part
 
 _TYPES = {
@@ -44,6 +44,7 @@ class Rendering:
         )
         self._pages.filters |= {
             "clock": clock,
+            "laid_out": laid_out,
             "part": part,
             "pretty": pretty,
             "size": wording.size_of,
@@ -51,9 +52,11 @@ class Rendering:
         }
         self._pages.globals |= {
             "asset": self._asset,
+            "links": links,
             "new_key": new_key,
             "plots": plots,
             "said": wording.SAID,
+            "verdicts": verdicts,
             "with_query": with_query,
             "words": wording,
         }
@@ -95,6 +98,13 @@ def pretty(value: Any) -> str:
         except (ValueError, RecursionError):
             return _cut(value)
     return _cut(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def laid_out(value: Any, whole: bool = True) -> str:
+    """A value as JSON; of one that is not whole, the beginning of its text is all there is."""
+    if not whole and isinstance(value, str):
+        return value
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def clock(text: str | None) -> str:

@@ -5,9 +5,25 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from oncekey.core.scope import TENANT_LEVEL
+
 SAID = {
+    "cancelled": "It is cancelled, and ends for good.",
+    "forked": "This is the fork: it begins with what was done before the step.",
     "purged": "The key is forgotten: the next request or delivery with it runs.",
+    "published": "The event is published, and somebody was waiting for it.",
+    "published-to-nobody": "The event is published. Nobody was waiting for it.",
+    "rejected": "The promise is rejected: whoever waited for it gets the reason as an error.",
+    "resolved": "The promise is resolved: whoever waited for it goes on.",
+    "resumed": "It goes on where it stopped.",
+    "retention-set": "It is set, for outcomes that are stored from now on.",
+    "revoked": "The API key is revoked: whoever calls with it is refused.",
+    "schedule-paused": "The schedule is paused: no tick is begun until it is resumed.",
+    "schedule-resumed": "The schedule goes on with its next tick.",
+    "settled-before": "Somebody was earlier: it was settled already, and has stayed as it was.",
     "signed-out": "You have signed out.",
+    "webhook-changed": "The webhook is changed, for deliveries that come from now on.",
+    "webhook-deleted": "The webhook is deleted: its deliveries are refused.",
 }
 """What is said on the page an action leads to, by its word."""
 
@@ -23,6 +39,7 @@ _STATES = {
     "in_progress": "busy",
     "in-flight": "busy",
     "lapsed": "bad",
+    "on time": "good",
     "paused": "warn",
     "pending": "busy",
     "ready": "busy",
@@ -77,6 +94,14 @@ def between(start: str | None, end: str | None) -> float | None:
         return None
     passed = datetime.fromisoformat(end) - datetime.fromisoformat(start)
     return passed.total_seconds() * 1000
+
+
+def project_of(name: str) -> str:
+    return "–" if name == TENANT_LEVEL else name
+
+
+def repeats_of(word: str) -> str:
+    return {"refuse": "not done again", "allow": "done again"}.get(word, word)
 
 
 def text_of(value: Any) -> str:
