@@ -94,7 +94,7 @@ def test_no_page_has_inline_scripts_or_styles(console_site: ConsoleSite, visitor
 
 def test_what_callers_wrote_is_shown_as_text(console_site: ConsoleSite, visitor: Visitor) -> None:
     console_site.post("/orders", "hostile", {"item": _SCRIPT, _SCRIPT: "</code></pre><script>"})
-    console_site.workflow(console_site.start("approval", "hostile-start", _SCRIPT), "waiting")
+    console_site.workflow(console_site.start("approval", "start-of-hostile", _SCRIPT), "waiting")
     operation = console_site.operation("hostile")
     named = console_site.operation("approval:")
     for path in ("/keys", f"/keys/{operation}", f"/keys/{named}", f"/keys/{named}/purge"):

@@ -10,6 +10,7 @@ from oncekey.core.callers import Callers
 from oncekey.core.census import Censuses
 from oncekey.core.deliveries import Deliveries
 from oncekey.core.ledger import Ledger
+from oncekey.observe.pulse import Pulse
 from oncekey.webhooks.receiver import Reception
 
 
@@ -20,6 +21,7 @@ def means_of(
     sources: SharedSources,
     censuses: Censuses,
     reception: Reception,
+    pulse: Pulse | None,
 ) -> Means | None:
     """None where there is nothing for admins."""
     if not settings.admin.enabled:
@@ -33,4 +35,5 @@ def means_of(
         settings.retention,
         censuses,
         reception,
+        pulse,
     )

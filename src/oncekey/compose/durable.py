@@ -23,6 +23,7 @@ from oncekey.core.ledger import Ledger
 from oncekey.durable.app import App as Workflows
 from oncekey.durable.choice import engine_for
 from oncekey.integrations.lifespan import App, Receive, Scope, Send
+from oncekey.observe.pulse import Pulse
 from oncekey.webhooks.receiver import Reception
 
 
@@ -32,7 +33,13 @@ class DurableWork:
     Without `workflows` it starts, settles and looks; other processes run what is started.
     """
 
-    def __init__(self, settings: Settings, ledger: Ledger, workflows: Workflows | None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        ledger: Ledger,
+        workflows: Workflows | None,
+        pulse: Pulse | None = None,
+    ) -> None:
         grace = settings.server.grace
         self._server = settings.server
         self._ledger = ledger
@@ -47,6 +54,7 @@ class DurableWork:
         self.sources = SharedSources(ledger)
         self.censuses = Censuses(ledger)
         self.reception = Reception()
+        self._pulse = pulse
         self.offers_api = offers_api(settings, workflows)
         self.api = Api(
             self.engine,
@@ -82,7 +90,13 @@ class DurableWork:
 
     def _means_under(self, settings: Settings) -> Means | None:
         return means_of(
-            settings, self._ledger, self.callers, self.sources, self.censuses, self.reception
+            settings,
+            self._ledger,
+            self.callers,
+            self.sources,
+            self.censuses,
+            self.reception,
+            self._pulse,
         )
 
     async def _listen(self, stack: AsyncExitStack) -> None:

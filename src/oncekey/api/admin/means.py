@@ -9,6 +9,7 @@ from oncekey.core.audit import Audit
 from oncekey.core.callers import Callers
 from oncekey.core.census import Censuses
 from oncekey.core.deliveries import Deliveries
+from oncekey.observe.pulse import Pulse
 from oncekey.webhooks.provider import Provider
 from oncekey.webhooks.receiver import Reception
 from oncekey.webhooks.sources import Sources
@@ -25,3 +26,5 @@ class Means(NamedTuple):
     censuses: Censuses
     reception: Reception
     """Where test deliveries go."""
+    pulse: Pulse | None = None
+    """How the server has been; None where nobody counts."""

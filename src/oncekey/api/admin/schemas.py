@@ -33,6 +33,19 @@ def _counts(kind: type[IntEnum]) -> Schema:
 
 
 _SECONDS: Schema = {"type": "number", "exclusiveMinimum": 0}
+_RATE: Schema = {"type": "number", "description": "In a second."}
+_SPAN: Schema = {"type": ["number", "null"], "description": "Milliseconds; null without requests."}
+_SAMPLE = object_of(
+    "Since the one before it.",
+    {
+        "at": TIME,
+        **dict.fromkeys(
+            ("requests", "replays", "conflicts", "mismatches", "refused", "failed"), _RATE
+        ),
+        **dict.fromkeys(("p50", "p95", "p99"), _SPAN),
+        "in_flight": NUMBER,
+    },
+)
 _SECRET: Schema = {
     "type": ["string", "null"],
     "description": "Told once; null when it was given, and to whoever asks again.",
@@ -126,6 +139,13 @@ SCHEMAS: dict[str, Schema] = {
             "oldest_waiting_at": {**TIME_OR_NULL, "description": "Of a workflow or a task."},
             "promises": _counts(PromiseState),
             "oldest_pending_at": {**TIME_OR_NULL, "description": "Of a promise."},
+        },
+    ),
+    "Pulse": object_of(
+        "How the server has been.",
+        {
+            "every_seconds": {"type": "number"},
+            "samples": {"type": "array", "items": _SAMPLE},
         },
     ),
     "Key": object_of("A key, and what became of it.", _KEY),

@@ -11,6 +11,7 @@ from oncekey.api.admin import (
     journal,
     keys,
     promises,
+    pulse,
     retention,
     schedules,
     trying,
@@ -45,6 +46,7 @@ def document_of_admin() -> dict[str, object]:
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *census.ENDPOINTS,
+    *pulse.ENDPOINTS,
     *keys.ENDPOINTS,
     *webhooks.ENDPOINTS,
     *trying.ENDPOINTS,
