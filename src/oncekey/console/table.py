@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from oncekey.console.pages import keys, overview
+from oncekey.console.pages import (
+    apikeys,
+    audit,
+    keys,
+    overview,
+    promises,
+    retention,
+    schedules,
+    webhooks,
+    workflows,
+)
 from oncekey.console.visit import Place
 
 
@@ -17,10 +27,24 @@ class Entry(NamedTuple):
 NAVIGATION = (
     Entry("", "Overview"),
     Entry("keys", "Keys"),
+    Entry("workflows", "Workflows"),
+    Entry("promises", "Promises"),
+    Entry("webhooks", "Webhooks"),
+    Entry("schedules", "Schedules"),
+    Entry("retention", "Retention"),
+    Entry("apikeys", "API keys"),
+    Entry("audit", "Audit"),
 )
 
 # Where two paths fit, the first decides.
 PLACES: tuple[Place, ...] = (
     *overview.PLACES,
     *keys.PLACES,
+    *workflows.PLACES,
+    *promises.PLACES,
+    *webhooks.PLACES,
+    *schedules.PLACES,
+    *retention.PLACES,
+    *apikeys.PLACES,
+    *audit.PLACES,
 )

@@ -60,6 +60,7 @@ async def journal(call: Call) -> Response:
     last = after + len(steps)
     shape = {
         "steps": steps,
+        "count": len(entries),
         "next_after": last if last < len(entries) else None,
         "waits": [_shape_of_wait(each, told) for each in reversed(pending)],
     }

@@ -90,6 +90,7 @@ SCHEMAS: dict[str, Schema] = {
         "Steps, a page of them, and what is waited for; `next_after` is null on the last page.",
         {
             "steps": {"type": "array", "items": _STEP},
+            "count": {**NUMBER, "description": "Of all finished steps."},
             "next_after": {"type": ["integer", "null"], "minimum": 1},
             "waits": {"type": "array", "items": _WAIT},
         },
