@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from oncekey.core.errors import InvalidInput
 from oncekey.core.identifier import number_in, text_of
 from oncekey.core.ledger import Ledger
+from oncekey.core.looking import Looked
 from oncekey.core.scope import namespace_of
 from oncekey.core.steps import Steps
 
@@ -47,11 +48,16 @@ class KeepAudit(NamedTuple):
 
 
 class ListAudit(NamedTuple):
-    """A page, newest first, of numbers below `before`. Answer: list[AuditEntry]."""
+    """A page, newest first, of numbers below `before`; with `look` only so many are looked at.
+    Answer: Looked[AuditEntry]."""
 
     tenant: str | None = None
     before: int | None = None
     limit: int = 100
+    actor: str | None = None
+    action: str | None = None
+    target: str | None = None
+    look: int | None = None
 
 
 class Audit:
@@ -71,11 +77,23 @@ class Audit:
         return self._ledger.run(self._record(actor, action, target, tenant, details))
 
     async def list(
-        self, tenant: str | None = None, *, before: int | None = None, limit: int = 100
-    ) -> list[AuditEntry]:
+        self,
+        tenant: str | None = None,
+        *,
+        before: int | None = None,
+        limit: int = 100,
+        actor: str | None = None,
+        action: str | None = None,
+        target: str | None = None,
+        look: int | None = None,
+    ) -> Looked[AuditEntry]:
+        """With `look` only so many are looked at."""
         if tenant is not None:
             namespace_of(tenant)
-        return await self._ledger.arun(_list(ListAudit(tenant, before, limit)))
+        found: Looked[AuditEntry] = await self._ledger.aread(
+            ListAudit(tenant, before, limit, actor, action, target, look)
+        )
+        return found
 
     def _record(
         self, actor: str, action: str, target: str, tenant: str | None, details: dict[str, Any]
@@ -116,8 +134,3 @@ def _cut(value: Any) -> Any:
 def _plain(text: str) -> str:
     """Of bounded length, and without what drives a terminal or is no text to a database."""
     return "".join(char if char.isprintable() else "\ufffd" for char in text[:_MAX_TEXT])
-
-
-def _list(query: ListAudit) -> Steps[list[AuditEntry]]:
-    found: list[AuditEntry] = yield query
-    return found

@@ -13,6 +13,7 @@ from oncekey.core.errors import OnceKeyError
 from oncekey.core.flood import Flood, running_loop
 from oncekey.core.identifier import number_in, text_of
 from oncekey.core.ledger import Ledger
+from oncekey.core.looking import Looked
 from oncekey.core.steps import Steps
 from oncekey.core.waiting import ThreadWaiter
 from oncekey.core.webhooks import is_webhook_id
@@ -52,7 +53,7 @@ class LoggedDelivery(NamedTuple):
 
     @property
     def public_id(self) -> str:
-        return text_of(PREFIX, self.id)
+        return public_id_of(self.id)
 
 
 class KeepDeliveries(NamedTuple):
@@ -113,12 +114,26 @@ class Deliveries:
         return line.public_id
 
     async def list(
-        self, webhook: str, *, before: int | None = None, limit: int = 100
-    ) -> list[LoggedDelivery]:
+        self,
+        webhook: str | None = None,
+        *,
+        before: int | None = None,
+        limit: int = 100,
+        verdict: Verdict | None = None,
+        operation: int | None = None,
+        identifier: str | None = None,
+        look: int | None = None,
+    ) -> Looked[LoggedDelivery]:
+        """Of this webhook, or of all; with `look` only so many are looked at."""
         self._send()
-        if not is_webhook_id(webhook):
-            return []
-        return await self._ledger.arun(_list(ListDeliveries(webhook, before, limit)))
+        if webhook is not None and not is_webhook_id(webhook):
+            return Looked()
+        # Whoever is told of these has not overtaken what was just sent.
+        await self._ledger.arun(_sent())
+        found: Looked[LoggedDelivery] = await self._ledger.aread(
+            ListDeliveries(webhook, before, limit, verdict, operation, identifier, look)
+        )
+        return found
 
     def write(self) -> None:
         """Write what is gathered, without waiting for more."""
@@ -159,6 +174,10 @@ class Deliveries:
                 self._ledger.store.submit(KeepDeliveries(gathered), ThreadWaiter())
 
 
+def public_id_of(number: int) -> str:
+    return text_of(PREFIX, number)
+
+
 def delivery_number(public_id: str) -> int | None:
     """None for anything that is not the id of a delivery."""
     return number_in(PREFIX, public_id)
@@ -169,6 +188,5 @@ def _plain(text: str) -> str:
     return "".join(char if char.isprintable() else "\ufffd" for char in text[:_MAX_TEXT])
 
 
-def _list(query: ListDeliveries) -> Steps[list[LoggedDelivery]]:
-    found: list[LoggedDelivery] = yield query
-    return found
+def _sent() -> Steps[None]:
+    yield KeepDeliveries(())

@@ -17,6 +17,7 @@ from oncekey.core.decision import Decision, Mismatch, Proceed, Replay
 from oncekey.core.events import Observer, Tally
 from oncekey.core.fork import around_forks
 from oncekey.core.identifier import OperationNumbers
+from oncekey.core.looking import Looked
 from oncekey.core.model import Operation, Record, Ref, make
 from oncekey.core.once import Once
 from oncekey.core.ports import (
@@ -181,10 +182,15 @@ class Ledger:
         """`once` for async code; `function` may be plain or async."""
         return await self.arun(Once.of(options).steps(self, key, function, args, {}))
 
+    def look(self, ref: Ref | int) -> Found | None:
+        """As `peek`, with whether the one who runs it is gone."""
+        return self.run(self._look(ref))
+
     # -- administration ------------------------------------------------------------------
 
-    def list(self, query: Query) -> list[Found]:
-        """A page of records, newest first, each with whether its holder is gone."""
+    def list(self, query: Query) -> Looked[Found]:
+        """A page of records, newest first, each with whether its holder is gone. Their outcomes
+        have neither headers nor body."""
         return self.store.list(query, self.clock.now())
 
     def sweep(self, progress: Progress | None = None) -> int:

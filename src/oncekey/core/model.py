@@ -27,6 +27,7 @@ class State(IntEnum):
     IN_PROGRESS = 0
     SUCCEEDED = 1
     FAILED = 2
+    PROMISE = 3  # stands for a promise, which has a state of its own
 
 
 class Kind(IntEnum):
@@ -112,12 +113,23 @@ class Record(NamedTuple):
 
     @property
     def state(self) -> State:
-        return self.outcome.state if self.outcome else State.IN_PROGRESS
+        if self.outcome is not None:
+            return self.outcome.state
+        # A workflow settles its key when it ends; a promise leaves its own as it is.
+        is_promise = self.link is not None and self.link.kind == "promise"
+        return State.PROMISE if is_promise else State.IN_PROGRESS
 
     @property
     def attempts(self) -> int:
         """Each takeover is one more attempt and one higher fence."""
         return self.fence
+
+
+def without_answer(record: Record) -> Record:
+    """As lists tell of it."""
+    if record.outcome is None:
+        return record
+    return record._replace(outcome=record.outcome._replace(headers=(), body=b""))
 
 
 def operation_id_of(number: int) -> str:

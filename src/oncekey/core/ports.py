@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from oncekey.core.looking import Looked
 from oncekey.core.model import Operation, Outcome, Record, State
 
 
@@ -103,7 +104,8 @@ class Waiter(Protocol):
 
 class Query(NamedTuple):
     """A page of records, newest first: keys that start with `prefix`, numbers below `before` and
-    above `after`, namespaces that start with `within`, as `t-acme:` of a tenant."""
+    above `after`, namespaces that start with `within`, as `t-acme:` of a tenant. With `look` only
+    so many are looked at."""
 
     state: State | None = None
     prefix: str | None = None
@@ -113,6 +115,8 @@ class Query(NamedTuple):
     within: str | None = None
     endpoint: str | None = None
     after: int = -1
+    key: str | None = None
+    look: int | None = None
 
 
 class Store(Protocol):
@@ -137,10 +141,8 @@ class Store(Protocol):
         """Changes with every purge; None when remembered answers may not be trusted."""
         ...
 
-    def list(self, query: Query, now: int) -> list[Found]: ...
-
-    def sweep(self, now: int, batch: int) -> int:
-        """Delete at most `batch` expired records; answers how many."""
+    def list(self, query: Query, now: int) -> Looked[Found]:
+        """A page of records. Their outcomes have neither headers nor body."""
         ...
     def read(self, request: Any) -> Any:
         """Answer a request that changes nothing, beside what is submitted: whoever claims meanwhile

@@ -279,7 +279,7 @@ class FindPromise(NamedTuple):
 
 
 class ListExecutions(NamedTuple):
-    """A page, newest first. Answer: list[Execution]."""
+    """A page, newest first; with `look` only so many are looked at. Answer: Looked[Execution]."""
 
     tenant: str | None
     status: Status | None = None
@@ -287,10 +287,14 @@ class ListExecutions(NamedTuple):
     sort: Sort | None = None
     before: int | None = None
     limit: int = 50
+    look: int | None = None
 
 
 class ListPromises(NamedTuple):
-    """A page, newest first. Answer: list[Promise]."""
+    """A page, newest first; with `look` only so many are looked at. Answer: Looked[Promise].
+
+    What only time or code settles is left out, unless asked for by kind or by execution.
+    """
 
     tenant: str | None
     state: PromiseState | None = None
@@ -298,6 +302,8 @@ class ListPromises(NamedTuple):
     execution: int | None = None
     before: int | None = None
     limit: int = 50
+    key: str | None = None
+    look: int | None = None
 
 
 class Waits(NamedTuple):
@@ -322,11 +328,13 @@ class Events(NamedTuple):
 
 
 class ListEvents(NamedTuple):
-    """The newest events, newest first. Answer: list[Event]."""
+    """A page, newest first; with `look` only so many are looked at. Answer: Looked[Event]."""
 
-    tenant: str
+    tenant: str | None
     topic: str | None = None
     limit: int = 50
+    before: int | None = None
+    look: int | None = None
 
 
 class Unmatched(NamedTuple):

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from oncekey.core.execution import Entry, Execution, Promise, PromiseState, Sort
+from oncekey.core.looking import Looked
 from oncekey.core.work import Action, Event, ListExecutions, ListPromises
 from oncekey.durable.address import Address
 
@@ -100,7 +101,7 @@ class Engine(ABC):
         """Finished steps, in the order in which they ended. Raises `NotFound`."""
 
     @abstractmethod
-    async def executions(self, query: ListExecutions) -> list[Execution]: ...
+    async def executions(self, query: ListExecutions) -> Looked[Execution]: ...
 
     @abstractmethod
     async def control(
@@ -142,7 +143,7 @@ class Engine(ABC):
         """The promise once it is settled, or as it is when the time is up."""
 
     @abstractmethod
-    async def promises(self, query: ListPromises) -> list[Promise]: ...
+    async def promises(self, query: ListPromises) -> Looked[Promise]: ...
 
     @abstractmethod
     async def settle(
@@ -177,5 +178,14 @@ class Engine(ABC):
         """Raises `KeyReused`, `KeyInvalid`, `PayloadTooLarge`, `InvalidInput`."""
 
     @abstractmethod
-    async def events(self, tenant: str, key: str | None = None, limit: int = 50) -> list[Event]:
-        """The newest that are kept still, newest first."""
+    async def events(
+        self,
+        tenant: str | None,
+        key: str | None = None,
+        limit: int = 50,
+        *,
+        before: int | None = None,
+        look: int | None = None,
+    ) -> Looked[Event]:
+        """Those that are kept still, newest first; of whatever tenant for None. With `look` only so
+        many are looked at."""

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol
 
-from oncekey.core.model import Record, State
+from oncekey.core.looking import Looked
+from oncekey.core.model import Record
 from oncekey.core.ports import Found, Query
+from oncekey.stores.keys import list_keys
 from oncekey.stores.plans import carry_out
 from oncekey.stores.requests import Setting, drive, forget_expired, found_of
 from oncekey.stores.rows import OWNER_NAME
@@ -40,23 +42,10 @@ class Administration:
         self._setting = setting
         self._bury = bury
 
-    def list(self, query: Query, now: int) -> list[Found]:
-        in_progress = query.state is State.IN_PROGRESS
-        values = {
-            "before": (1 << 63) - 1 if query.before is None else query.before,
-            "after": query.after,
-            "namespace": query.namespace,
-            "within": query.within,
-            "endpoint": query.endpoint,
-            "prefix": query.prefix,
-            "limit": query.limit,
-        }
-        if not in_progress:
-            values |= {"state": None if query.state is None else int(query.state), "now": now}
-        name = "list_in_progress" if in_progress else "list"
-        rows = self._read(name, values)
+    def list(self, query: Query, now: int) -> Looked[Found]:
+        rows = drive(list_keys(query, now), self._read)
         setting = self._setting()
-        return [found_of(row, setting) for row in rows]
+        return Looked((found_of(row, setting) for row in rows), rows.to)
 
     def read(self, request: Any) -> Any:
         """Each step by itself: whoever else works here goes in between."""

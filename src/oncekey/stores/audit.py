@@ -6,11 +6,11 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from oncekey.core.audit import AuditEntry, KeepAudit, ListAudit
+from oncekey.core.looking import Looked
 from oncekey.stores.requests import Row, Setting, Step, Steps
+from oncekey.stores.windows import Span, look_through
 
 Answers = Generator[Step, list[Row], Any]
-
-_LAST = (1 << 63) - 1
 
 
 def _keep(keep: KeepAudit, _: Setting) -> Answers:
@@ -23,15 +23,15 @@ def _keep(keep: KeepAudit, _: Setting) -> Answers:
 
 
 def _list(query: ListAudit, _: Setting) -> Answers:
-    values: dict[str, Any] = {
-        "before": _LAST if query.before is None else query.before,
-        "limit": query.limit,
-    }
+    values = {"actor": query.actor, "action": query.action, "target": query.target}
+    picks = any(value is not None for value in values.values())
     name = "list_audit"
     if query.tenant is not None:
         # A query of its own: only so does every plan of it use the tenant's index.
         name, values = "list_audit_of", {**values, "tenant": query.tenant}
-    return [AuditEntry(*row) for row in (yield name, values)]
+    span = Span(name, f"{name}_edge" if picks else None, values)
+    rows = yield from look_through([span], query.before, query.limit, query.look)
+    return Looked((AuditEntry(*row) for row in rows), rows.to)
 
 
 PLANS: dict[type, Callable[[Any, Setting], Steps]] = {KeepAudit: _keep, ListAudit: _list}

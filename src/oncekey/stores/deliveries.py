@@ -6,11 +6,11 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from oncekey.core.deliveries import KeepDeliveries, ListDeliveries, LoggedDelivery
+from oncekey.core.looking import Looked
 from oncekey.stores.requests import Row, Setting, Step, Steps
+from oncekey.stores.windows import Span, look_through
 
 Answers = Generator[Step, list[Row], Any]
-
-_LAST = (1 << 63) - 1
 
 
 def _keep(keep: KeepDeliveries, _: Setting) -> Answers:
@@ -20,9 +20,20 @@ def _keep(keep: KeepDeliveries, _: Setting) -> Answers:
 
 
 def _list(query: ListDeliveries, _: Setting) -> Answers:
-    before = _LAST if query.before is None else query.before
-    rows = yield "list_deliveries", {**query._asdict(), "before": before}
-    return [LoggedDelivery(*row) for row in rows]
+    rows = yield from look_through([_span_of(query)], query.before, query.limit, query.look)
+    return Looked((LoggedDelivery(*row) for row in rows), rows.to)
+
+
+def _span_of(query: ListDeliveries) -> Span:
+    values = {"verdict": query.verdict, "identifier": query.identifier}
+    if query.operation is not None:
+        whose = {"operation": query.operation, "webhook": query.webhook}
+        return Span("list_deliveries_for", None, {**values, **whose})
+    picks = query.verdict is not None or query.identifier is not None
+    name = "list_deliveries"
+    if query.webhook is not None:
+        name, values = "list_deliveries_of", {**values, "webhook": query.webhook}
+    return Span(name, f"{name}_edge" if picks else None, values)
 
 
 PLANS: dict[type, Callable[[Any, Setting], Steps]] = {

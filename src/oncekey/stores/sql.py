@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 from oncekey.core.clock import Clock
 from oncekey.core.errors import LedgerClosed
 from oncekey.core.fork import around_forks
-from oncekey.core.ports import Answer, Beat, Faults, Found, Query, Request, Waiter
+from oncekey.core.looking import Looked
+from oncekey.core.ports import Answer, Beat, Committed, Faults, Found, Query, Request, Waiter
 from oncekey.stores import within
 from oncekey.stores.administration import Administration, Run
 from oncekey.stores.bell import Bell, Heard
@@ -67,7 +68,7 @@ class SqlStore(ABC):
     def purge_epoch(self) -> int | None:
         return None
 
-    def list(self, query: Query, now: int) -> list[Found]:
+    def list(self, query: Query, now: int) -> Looked[Found]:
         return self._administration.list(query, now)
 
     def sweep(self, now: int, batch: int) -> int:

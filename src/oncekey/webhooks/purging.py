@@ -6,7 +6,7 @@ from __future__ import annotations
 from oncekey.core.errors import InProgress
 from oncekey.core.identifier import first_number
 from oncekey.core.ledger import Ledger
-from oncekey.core.model import Record, Ref, State
+from oncekey.core.model import Record, Ref
 from oncekey.core.ports import Found, Query
 from oncekey.webhooks.naming import BODY, is_delivery, name_digest
 
@@ -33,7 +33,7 @@ def check_free(found: Found) -> None:
 
 def is_held(found: Found) -> bool:
     """In flight, in the hands of a process that is alive."""
-    return found.record.state is State.IN_PROGRESS and not found.lapsed
+    return found.record.outcome is None and not found.lapsed
 
 
 def _bodies_of(ledger: Ledger, record: Record) -> list[Ref]:

@@ -9,7 +9,6 @@ from oncekey.core.execution import PromiseKind, PromiseState, Sort, Status
 from oncekey.core.model import State
 from oncekey.core.ports import Query
 from oncekey.core.work import FindExecution, ListExecutions, ListPromises, ReadJournal
-from tests.fixtures.quiet import opened
 from tests.fixtures.stores import Caller, Place
 from tests.fixtures.work import PAUSED, Worker, entry, succeeded
 
@@ -84,9 +83,15 @@ def test_promises_are_listed_newest_first(worker: Worker) -> None:
     assert listed("globex", execution=execution.id) == []
     assert listed(limit=1) == [second.id]
     assert listed(before=second.id) == [first.id]
+    assert listed(key="k") == [first.id]
+    assert listed(None, key="k") == [first.id]
+    assert listed(key="K") == []
+    assert listed(key="k", state=PromiseState.PENDING) == []
 
 
-@pytest.mark.parametrize("state, keys", [(State.IN_PROGRESS, "pk"), (State.SUCCEEDED, "r")])
+@pytest.mark.parametrize(
+    "state, keys", [(State.IN_PROGRESS, "k"), (State.PROMISE, "p"), (State.SUCCEEDED, "r")]
+)
 def test_the_ledger_lists_the_keys_of_durable_work(worker: Worker, state: State, keys: str) -> None:
     worker.wait(worker.start("order", "k"), key="p")
     worker.resolve(worker.target("p"), request_key="r")
@@ -97,7 +102,7 @@ def test_the_ledger_lists_the_keys_of_durable_work(worker: Worker, state: State,
 
 def test_the_ledger_lists_what_has_been_running_for_long(shared: Place) -> None:
     """What processes claim lies above a floor that rises; durable work stays where it is."""
-    clock = opened(shared).clock
+    clock = shared.clock
     store = store_of(shared.url, clock)
     store.open(lambda _: 1 << 62)
     worker = Worker(Caller(store, clock, itertools.count(clock.now() << 21)))
@@ -105,6 +110,8 @@ def test_the_ledger_lists_what_has_been_running_for_long(shared: Place) -> None:
         worker.wait(worker.start("order", "k"), key="p")
         worker.start("order", "j")
         found = store.list(Query(State.IN_PROGRESS), clock.now())
-        assert [each.record.ref.key for each in found] == ["j", "p", "k"]
+        assert [each.record.ref.key for each in found] == ["j", "k"]
+        found = store.list(Query(State.PROMISE), clock.now())
+        assert [each.record.ref.key for each in found] == ["p"]
     finally:
         store.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import IntEnum
+from typing import Any
 
 from oncekey.api.admin.noting import means_of
 from oncekey.api.endpoint import Call, Endpoint, Reply
@@ -34,7 +34,8 @@ def shape_of(counted: Counted) -> Shape:
     }
 
 
-def _named(counts: Mapping[IntEnum, int]) -> dict[str, int]:
+def _named(counts: Mapping[Any, int]) -> dict[str, int]:
+    """By the words that lists use."""
     return {kind.name.lower(): number for kind, number in counts.items()}
 
 

@@ -27,6 +27,7 @@ from oncekey.core.execution import (
     execution_number_of,
 )
 from oncekey.core.ledger import Ledger
+from oncekey.core.looking import Looked
 from oncekey.core.ports import Gone
 from oncekey.core.work import (
     Action,
@@ -173,12 +174,12 @@ class EmbeddedEngine(Engine):
         entries: list[Entry] = await self._asking.ask(ReadJournal(found.id))
         return entries
 
-    async def executions(self, query: ListExecutions) -> list[Execution]:
+    async def executions(self, query: ListExecutions) -> Looked[Execution]:
         self._open_runs()
         if query.name is not None and not query.name.isprintable():
             # Nothing has such a name, and not every store can look for it.
-            return []
-        found: list[Execution] = await self._asking.ask(query)
+            return Looked()
+        found: Looked[Execution] = await self._ledger.aread(query)
         return found
 
     async def control(
@@ -248,9 +249,11 @@ class EmbeddedEngine(Engine):
         self._open_runs()
         return await self._promises.wait(tenant, address, timeout)
 
-    async def promises(self, query: ListPromises) -> list[Promise]:
+    async def promises(self, query: ListPromises) -> Looked[Promise]:
         self._open_runs()
-        found: list[Promise] = await self._asking.ask(query)
+        if query.tenant is not None and query.key is not None:
+            return Looked(await self._promises.keyed(query))
+        found: Looked[Promise] = await self._ledger.aread(query)
         return found
 
     async def settle(
@@ -282,9 +285,19 @@ class EmbeddedEngine(Engine):
         self._open_runs()
         return await self._publishing.publish(tenant, key, data, headers or {}, idempotency_key)
 
-    async def events(self, tenant: str, key: str | None = None, limit: int = 50) -> list[Event]:
+    async def events(
+        self,
+        tenant: str | None,
+        key: str | None = None,
+        limit: int = 50,
+        *,
+        before: int | None = None,
+        look: int | None = None,
+    ) -> Looked[Event]:
         self._open_runs()
-        found: list[Event] = await self._asking.ask(ListEvents(tenant, key, limit))
+        found: Looked[Event] = await self._ledger.aread(
+            ListEvents(tenant, key, limit, before, look)
+        )
         return found
 
     # -- within --------------------------------------------------------------------------

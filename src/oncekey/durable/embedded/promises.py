@@ -31,7 +31,7 @@ from oncekey.core.execution import (
     promise_place_of,
 )
 from oncekey.core.ports import Gone, Insert
-from oncekey.core.work import FindPromise, Make, Park, Resolve, Target
+from oncekey.core.work import FindPromise, ListPromises, Make, Park, Resolve, Target
 from oncekey.durable.address import Address, ById, ByKey, ByName, ByToken
 from oncekey.durable.embedded.asking import PROMISES, REQUESTS, ref_of
 from oncekey.durable.embedded.watching import LOOK_AGAIN
@@ -94,6 +94,21 @@ class Promises:
         if isinstance(address, ByKey) and (found.key_expires_at or now + 1) <= now:
             raise _unknown()
         return found
+
+    async def keyed(self, query: ListPromises) -> list[Promise]:
+        """The one that has the key, if it is what else is asked for."""
+        assert query.tenant is not None
+        assert query.key is not None
+        target = Target(query.tenant, digest=ref_of(query.tenant, PROMISES, query.key).digest)
+        found: Promise | None = await self._asking.ask(FindPromise(target))
+        fits = (
+            found is not None
+            and query.state in {None, found.state}
+            and query.kind in {None, found.kind}
+            and query.execution in {None, found.execution}
+            and (query.before is None or found.id < query.before)
+        )
+        return [found] if found is not None and fits else []
 
     async def wait(self, tenant: str, address: Address, timeout: float) -> Promise:
         loop = asyncio.get_running_loop()

@@ -14,7 +14,8 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.db import Error, connections, transaction
 
 from oncekey.core.errors import StoreUnavailable
-from oncekey.core.ports import Answer, Beat, Faults, Found, Query, Request, Waiter
+from oncekey.core.looking import Looked
+from oncekey.core.ports import Answer, Beat, Committed, Faults, Found, Query, Request, Waiter
 from oncekey.core.waiting import deliver
 from oncekey.integrations.django.database import dialect_of
 from oncekey.stores.administration import Administration, Run
@@ -55,7 +56,7 @@ class ConnectionStore:
     def purge_epoch(self) -> int | None:
         return None
 
-    def list(self, query: Query, now: int) -> list[Found]:
+    def list(self, query: Query, now: int) -> Looked[Found]:
         return self._administration.list(query, now)
 
     def sweep(self, now: int, batch: int) -> int:

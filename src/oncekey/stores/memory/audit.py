@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from oncekey.core.audit import AuditEntry, KeepAudit, ListAudit
+from oncekey.core.looking import Looked
+from oncekey.stores.memory.looking import looked
 
 
 class MemoryAudit:
@@ -18,11 +20,14 @@ class MemoryAudit:
     def _keep(self, keep: KeepAudit) -> bool:
         return self._kept.setdefault(keep.entry.id, keep.entry) == keep.entry
 
-    def _list(self, query: ListAudit) -> list[AuditEntry]:
-        found = [
-            each
-            for number, each in sorted(self._kept.items(), reverse=True)
-            if query.tenant in {None, each.tenant}
-            and (query.before is None or number < query.before)
-        ]
-        return found[: query.limit]
+    def _list(self, query: ListAudit) -> Looked[AuditEntry]:
+        def fits(each: AuditEntry) -> bool:
+            return (
+                query.tenant in {None, each.tenant}
+                and query.actor in {None, each.actor}
+                and query.action in {None, each.action}
+                and query.target in {None, each.target}
+            )
+
+        newest = [each for _, each in sorted(self._kept.items(), reverse=True)]
+        return looked(newest, query, fits)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from oncekey.core.deliveries import KeepDeliveries, ListDeliveries, LoggedDelivery
+from oncekey.core.looking import Looked
+from oncekey.stores.memory.looking import looked
 
 
 class MemoryDeliveries:
@@ -32,10 +34,13 @@ class MemoryDeliveries:
             self._kept.setdefault(delivery.id, delivery)
         return True
 
-    def _list(self, query: ListDeliveries) -> list[LoggedDelivery]:
-        found = [
-            each
-            for each in self._kept.values()
-            if each.webhook == query.webhook and (query.before is None or each.id < query.before)
-        ]
-        return sorted(found, reverse=True)[: query.limit]
+    def _list(self, query: ListDeliveries) -> Looked[LoggedDelivery]:
+        def fits(each: LoggedDelivery) -> bool:
+            return (
+                query.webhook in {None, each.webhook}
+                and query.verdict in {None, each.verdict}
+                and query.operation in {None, each.operation}
+                and query.identifier in {None, each.identifier}
+            )
+
+        return looked(sorted(self._kept.values(), reverse=True), query, fits)

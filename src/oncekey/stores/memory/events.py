@@ -7,6 +7,7 @@ from typing import Any
 
 from oncekey.core.answers import Existing, Woken
 from oncekey.core.execution import Promise, PromiseKind, PromiseState
+from oncekey.core.looking import Looked
 from oncekey.core.ports import Gone
 from oncekey.core.work import (
     Event,
@@ -21,6 +22,7 @@ from oncekey.core.work import (
     event_id_of,
 )
 from oncekey.stores.memory.kept import Kept
+from oncekey.stores.memory.looking import looked
 
 
 class MemoryEvents:
@@ -103,13 +105,12 @@ class MemoryEvents:
         ]
         return found[: request.limit]
 
-    def _newest(self, request: ListEvents) -> list[Event]:
-        found = [
-            event
-            for _, event in sorted(self._kept.events.items(), reverse=True)
-            if event.tenant == request.tenant and request.topic in {None, event.topic}
-        ]
-        return found[: request.limit]
+    def _newest(self, request: ListEvents) -> Looked[Event]:
+        def fits(event: Event) -> bool:
+            return request.tenant in {None, event.tenant} and request.topic in {None, event.topic}
+
+        newest = [event for _, event in sorted(self._kept.events.items(), reverse=True)]
+        return looked(newest, request, fits)
 
     def _unmatched(self, request: Unmatched) -> list[Event]:
         found = [

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from oncekey.core.execution import Execution, Promise, PromiseKind, Sort
+from oncekey.core.looking import Looked
 from oncekey.core.work import (
     FindExecution,
     FindPromise,
@@ -15,6 +16,7 @@ from oncekey.core.work import (
     ReadJournal,
 )
 from oncekey.stores.memory.kept import Kept
+from oncekey.stores.memory.looking import looked
 
 
 class MemoryReads:
@@ -35,37 +37,36 @@ class MemoryReads:
         found = self._kept.execution(request.id)
         return found if found and request.tenant in {None, found.tenant} else None
 
-    def _list_executions(self, request: ListExecutions) -> list[Execution]:
+    def _list_executions(self, request: ListExecutions) -> Looked[Execution]:
         found = [self._kept.execution(n) for n in sorted(self._kept.executions, reverse=True)]
-        page = [
-            execution
-            for execution in found
-            if execution is not None
-            and (request.before is None or execution.id < request.before)
-            and request.tenant in {None, execution.tenant}
-            and request.status in {None, execution.status}
-            and request.name in {None, execution.name}
-            and request.sort in {None, execution.sort}
-        ]
-        return page[: request.limit]
 
-    def _list_promises(self, request: ListPromises) -> list[Promise]:
+        def fits(execution: Execution) -> bool:
+            return (
+                request.tenant in {None, execution.tenant}
+                and request.status in {None, execution.status}
+                and request.name in {None, execution.name}
+                and request.sort in {None, execution.sort}
+            )
+
+        return looked([each for each in found if each is not None], request, fits)
+
+    def _list_promises(self, request: ListPromises) -> Looked[Promise]:
         """What only time or code settles is left out, unless asked for by kind or by execution."""
         kind = request.kind
         if kind is None and request.execution is None:
             kind = PromiseKind.PROMISE
         found = [self._kept.promise(n) for n in sorted(self._kept.promises, reverse=True)]
-        page = [
-            promise
-            for promise in found
-            if promise is not None
-            and (request.before is None or promise.id < request.before)
-            and request.tenant in {None, promise.tenant}
-            and request.state in {None, promise.state}
-            and kind in {None, promise.kind}
-            and request.execution in {None, promise.execution}
-        ]
-        return page[: request.limit]
+
+        def fits(promise: Promise) -> bool:
+            return (
+                request.tenant in {None, promise.tenant}
+                and request.state in {None, promise.state}
+                and kind in {None, promise.kind}
+                and request.execution in {None, promise.execution}
+                and request.key in {None, promise.key}
+            )
+
+        return looked([each for each in found if each is not None], request, fits)
 
     def _known(self, request: Known) -> list[tuple[Sort, str]]:
         return [(Sort(sort), name) for sort, name in sorted(self._kept.names)]

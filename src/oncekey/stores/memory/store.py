@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from oncekey.core.errors import ConfigurationError, LedgerClosed
-from oncekey.core.model import Record
+from oncekey.core.looking import Looked
+from oncekey.core.model import Record, without_answer
 from oncekey.core.ports import (
     Abandon,
     Answer,
@@ -34,6 +35,7 @@ from oncekey.stores.memory.audit import MemoryAudit
 from oncekey.stores.memory.claims import Claims
 from oncekey.stores.memory.deliveries import MemoryDeliveries
 from oncekey.stores.memory.schedules import MemorySchedules
+from oncekey.stores.memory.looking import looked
 from oncekey.stores.memory.webhooks import MemoryWebhooks
 from oncekey.stores.memory.work import MemoryWork
 
@@ -146,13 +148,11 @@ class MemoryStore:
     def _found(self, record: Record) -> Found:
         return Found(record, record.outcome is None and record.owner == _NOBODY)
 
-    def list(self, query: Query, now: int) -> list[Found]:
+    def list(self, query: Query, now: int) -> Looked[Found]:
         with self._lock:
             records = self._claims.all()
-        found = [
-            self._found(record) for record in reversed(records) if _matches(record, query, now)
-        ]
-        return found[: query.limit]
+        page = looked(records[::-1], query, lambda record: _matches(record, query, now))
+        return Looked((self._found(without_answer(record)) for record in page), page.to)
 
     def sweep(self, now: int, batch: int) -> int:
         with self._lock:
@@ -207,8 +207,8 @@ def _matches(record: Record, query: Query, now: int) -> bool:
         (query.state is None or record.state is query.state)
         and (query.prefix is None or record.ref.key.startswith(query.prefix))
         and _is_inside(record.ref.scope, query)
-        and (query.before is None or record.id < query.before)
         and record.id > query.after
+        and query.key in {None, record.ref.key}
         and not (record.outcome is not None and record.expires_at <= now)
     )
 

@@ -8,17 +8,3 @@ RETURNING id
 
 -- name: find_audit
 SELECT id, at, actor, action, target, tenant, details FROM oncekey_audit WHERE id = %(id)s
-
--- name: list_audit
-SELECT id, at, actor, action, target, tenant, details
-FROM oncekey_audit
-WHERE id < %(before)s
-ORDER BY id DESC
-LIMIT %(limit)s
-
--- name: list_audit_of
-SELECT id, at, actor, action, target, tenant, details
-FROM oncekey_audit
-WHERE tenant = %(tenant)s AND id < %(before)s
-ORDER BY id DESC
-LIMIT %(limit)s

@@ -11,13 +11,6 @@ VALUES (
 )
 ON CONFLICT DO NOTHING
 
--- name: list_deliveries
-SELECT id, webhook, at, verdict, identifier, reason, operation, size, times, expires_at
-FROM oncekey_deliveries
-WHERE webhook = %(webhook)s AND id < %(before)s
-ORDER BY id DESC
-LIMIT %(limit)s
-
 -- name: sweep_deliveries
 DELETE FROM oncekey_deliveries
 WHERE id IN (

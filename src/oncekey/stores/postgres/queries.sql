@@ -16,43 +16,6 @@ SELECT * FROM oncekey_records WHERE digest = ANY (%(digests)s)
 -- name: find_by_id
 SELECT * FROM oncekey_records WHERE id = %(id)s
 
--- name: list
--- Newest first, by number.
-SELECT * FROM oncekey_records
-WHERE id < %(before)s AND id > %(after)s
-    AND (CAST(%(state)s AS INTEGER) IS NULL OR CAST(%(state)s AS INTEGER) = CASE
-        WHEN kind IS NULL THEN 0
-        WHEN kind = 2 OR status >= 400 THEN 2
-        ELSE 1 END)
-    AND (CAST(%(namespace)s AS TEXT) IS NULL OR namespace = %(namespace)s)
-    AND (CAST(%(within)s AS TEXT) IS NULL OR starts_with(namespace, %(within)s))
-    AND (CAST(%(endpoint)s AS TEXT) IS NULL OR endpoint = %(endpoint)s)
-    AND (CAST(%(prefix)s AS TEXT) IS NULL OR starts_with(key, %(prefix)s))
-    AND (kind IS NULL OR kept_until > %(now)s)
-ORDER BY id DESC
-LIMIT %(limit)s
-
--- name: list_in_progress
--- What is in flight lies above the lowest floor, has no owner, or is held by durable work: no need to
--- read everything that is settled.
-SELECT * FROM oncekey_records
-WHERE id IN (
-        SELECT c.id FROM oncekey_claims AS c
-        WHERE c.id >= coalesce((SELECT min(floor) FROM oncekey_owners), 0)
-        UNION
-        SELECT c.id FROM oncekey_claims AS c WHERE c.owner = 0
-        UNION
-        SELECT c.id FROM oncekey_claims AS c WHERE c.owner = -2
-    )
-    AND kind IS NULL
-    AND id < %(before)s AND id > %(after)s
-    AND (CAST(%(namespace)s AS TEXT) IS NULL OR namespace = %(namespace)s)
-    AND (CAST(%(within)s AS TEXT) IS NULL OR starts_with(namespace, %(within)s))
-    AND (CAST(%(endpoint)s AS TEXT) IS NULL OR endpoint = %(endpoint)s)
-    AND (CAST(%(prefix)s AS TEXT) IS NULL OR starts_with(key, %(prefix)s))
-ORDER BY id DESC
-LIMIT %(limit)s
-
 -- name: insert
 INSERT INTO oncekey_claims (
     id, digest, namespace, endpoint, key, fingerprint, owner, fence,

@@ -180,17 +180,6 @@ WHERE execution = ANY (oncekey_numbers(%(ids)s))
     AND (state = 0 OR kind = 4)
 ORDER BY id
 
--- name: list_executions
--- Newest first, by number.
-SELECT * FROM oncekey_execution_rows
-WHERE id < %(before)s
-    AND (CAST(%(tenant)s AS TEXT) IS NULL OR tenant = %(tenant)s)
-    AND (CAST(%(status)s AS INTEGER) IS NULL OR status = %(status)s)
-    AND (CAST(%(name)s AS TEXT) IS NULL OR name = %(name)s)
-    AND (CAST(%(sort)s AS INTEGER) IS NULL OR sort = %(sort)s)
-ORDER BY id DESC
-LIMIT %(limit)s
-
 -- name: make_promise
 INSERT INTO oncekey_promises (
     id, tenant, kind, name, state, created_at, execution, seq, fingerprint, keyed, due_at, body,
@@ -252,20 +241,6 @@ SET state = %(state)s, body = %(body)s, settled_by = %(settled_by)s, settled_at 
 WHERE id = %(id)s AND state = 0
 RETURNING id
 
--- name: list_promises
--- Newest first, by number; what only time or code settles is left out unless asked for.
-SELECT * FROM oncekey_promise_rows
-WHERE id < %(before)s
-    AND (CAST(%(tenant)s AS TEXT) IS NULL OR tenant = %(tenant)s)
-    AND (CAST(%(state)s AS INTEGER) IS NULL OR state = %(state)s)
-    AND kind = coalesce(
-        CAST(%(kind)s AS INTEGER),
-        CASE WHEN CAST(%(execution)s AS BIGINT) IS NULL THEN 0 ELSE kind END
-    )
-    AND (CAST(%(execution)s AS BIGINT) IS NULL OR execution = %(execution)s)
-ORDER BY id DESC
-LIMIT %(limit)s
-
 -- name: park
 -- The first to come is the one that counts.
 INSERT INTO oncekey_parked (
@@ -312,18 +287,6 @@ UPDATE oncekey_events SET settled = settled + %(count)s WHERE id = %(id)s
 SELECT id, tenant, topic, data, headers, created_at, expires_at, matched FROM oncekey_events
 WHERE tenant = %(tenant)s AND topic = %(topic)s AND id > %(after)s AND created_at >= %(since)s
 ORDER BY id
-LIMIT %(limit)s
-
--- name: list_events
-SELECT id, tenant, topic, data, headers, created_at, expires_at, matched FROM oncekey_events
-WHERE tenant = %(tenant)s
-ORDER BY id DESC
-LIMIT %(limit)s
-
--- name: list_events_of_topic
-SELECT id, tenant, topic, data, headers, created_at, expires_at, matched FROM oncekey_events
-WHERE tenant = %(tenant)s AND topic = %(topic)s
-ORDER BY id DESC
 LIMIT %(limit)s
 
 -- name: unmatched_events

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from oncekey.core.errors import StoreUnavailable
-from oncekey.core.model import Record
+from oncekey.core.looking import Looked
+from oncekey.core.model import Record, State, without_answer
 from oncekey.core.ports import (
     Abandon,
     Answer,
@@ -218,8 +219,8 @@ class Claims:
 
     # -- administration ------------------------------------------------------------------
 
-    async def listed(self, query: Query, now: int) -> list[Found]:
-        """Newest first."""
+    async def listed(self, query: Query, now: int) -> Looked[Found]:
+        """Newest first, of everything there is: a query looks at all of it anyway."""
         rows = await self._link.states(
             SERVICE,
             RECORD,
@@ -227,13 +228,12 @@ class Claims:
             order="value_utf8 DESC",
             limit=query.limit,
         )
-        records = await in_turn([self._whole(*row) for row in rows])
+        records = [without_answer(unwritten(value)) for _, _, value in rows]
         census = await self._life.census()
-        return [
+        return Looked(
             Found(record, record.outcome is None and census.is_gone(record.owner))
             for record in records
-            if record is not None
-        ]
+        )
 
     async def count_expired(self, now: int) -> int:
         return await self._link.count(SERVICE, RECORD, where=await self._is_expired(now))
@@ -271,7 +271,7 @@ def _conditions(query: Query, now: int) -> str:
     if query.before is not None:
         found.append(f"value_utf8 < '{max(0, query.before):016x}'")
     if query.state is not None:
-        found.append(f"{STATE} = '{query.state:d}'")
+        found.append(_is_in(query.state))
     if query.namespace is not None:
         found.append(is_same(NAMESPACE, query.namespace))
     if query.within is not None:
@@ -280,4 +280,15 @@ def _conditions(query: Query, now: int) -> str:
         found.append(is_same(ENDPOINT, query.endpoint))
     if query.prefix is not None:
         found.append(begins(KEY, query.prefix))
+    if query.key is not None:
+        found.append(is_same(KEY, query.key))
     return " AND ".join(found)
+
+
+def _is_in(state: State) -> str:
+    """SQL for a state. What stands for a promise has no outcome, and is written so."""
+    if state in {State.SUCCEEDED, State.FAILED}:
+        return f"{STATE} = '{state:d}'"
+    settled = ", ".join(f"'{each:d}'" for each in (State.SUCCEEDED, State.FAILED))
+    not_ = "" if state is State.PROMISE else "NOT "
+    return f'{STATE} NOT IN ({settled}) AND value_utf8 {not_}LIKE \'%,["promise","%\''

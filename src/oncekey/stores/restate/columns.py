@@ -39,6 +39,11 @@ def begins(number: int, value: str) -> str:
     return f"starts_with({column(number)}, {text(_plain(value).decode())})"
 
 
+def contains(value: str) -> str:
+    """What is kept has this text somewhere, whole."""
+    return f"strpos(value_utf8, {text(_encode(value).decode())}) > 0"
+
+
 def _plain(value: str) -> bytes:
     """As JSON escapes it. What begins with another text does so in this form, too."""
     return _encode(value)[1:-1]

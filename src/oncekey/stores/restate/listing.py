@@ -1,7 +1,8 @@
 """The room of lists: executions, promises and events in pages, by SQL over what objects keep.
 
 What is asked for is looked for in the text that is kept, so that a page is one query; what comes
-is looked at once more, since text may only resemble it.
+is looked at once more, since text may only resemble it. Each query looks at everything there is, so
+that nothing is gained by looking at some of it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from oncekey.core.execution import (
     Sort,
     Status,
 )
+from oncekey.core.looking import Looked
 from oncekey.core.work import Event, ListEvents, ListExecutions, ListPromises, Unmatched
 from oncekey.stores.restate import event as kept
 from oncekey.stores.restate.claims import Room
@@ -49,8 +51,8 @@ class Listing:
             Unmatched: self._unmatched,
         }
 
-    async def _executions(self, asked: ListExecutions) -> list[Execution]:
-        tenant, status, name, sort, before, limit = asked
+    async def _executions(self, asked: ListExecutions) -> Looked[Execution]:
+        tenant, status, name, sort, before, limit, _ = asked
 
         def fits(found: Execution) -> bool:
             return (
@@ -63,9 +65,9 @@ class Listing:
         like = like_execution(tenant, sort, name, status)
         return await self._newest(f"{EXECUTIONS} AND {like}", fits, limit, before)
 
-    async def _promises(self, asked: ListPromises) -> list[Promise]:
+    async def _promises(self, asked: ListPromises) -> Looked[Promise]:
         """What only time or code settles is left out, unless asked for by kind or by execution."""
-        tenant, state, kind, execution, before, limit = asked
+        tenant, state, kind, execution, before, limit, key, _ = asked
         if kind is None and execution is None:
             kind = PromiseKind.PROMISE
 
@@ -75,23 +77,26 @@ class Listing:
                 and state in {None, found.state}
                 and kind in {None, found.kind}
                 and execution in {None, found.execution}
+                and key in {None, found.key}
             )
 
         where = PROMISES
         if execution is not None:
-            key = text(self._link.key(f"{execution:016x}"))
-            where = f"{_OF_EXECUTIONS} AND service_key = {key}"
+            object_key = text(self._link.key(f"{execution:016x}"))
+            where = f"{_OF_EXECUTIONS} AND service_key = {object_key}"
         like = like_promise(tenant, kind, state)
+        if key is not None:
+            like += f" AND value_utf8 LIKE {text(f'%,{_quoted(key)},%')}"
         return await self._newest(f"{where} AND {like}", fits, limit, before)
 
-    async def _events(self, asked: ListEvents) -> list[Event]:
-        tenant, topic, limit = asked
+    async def _events(self, asked: ListEvents) -> Looked[Event]:
+        tenant, topic, limit, before, _ = asked
 
         def fits(found: Event) -> bool:
-            return found.tenant == tenant and topic in {None, found.topic}
+            return tenant in {None, found.tenant} and topic in {None, found.topic}
 
         like = _like("Event", _text(tenant), _text(topic))
-        return await self._newest(f"{_EVENTS} AND {like}", fits, limit)
+        return await self._newest(f"{_EVENTS} AND {like}", fits, limit, before)
 
     async def _unmatched(self, asked: Unmatched) -> list[Event]:
         """Oldest first."""
@@ -110,11 +115,12 @@ class Listing:
 
     async def _newest(
         self, where: str, fits: Callable[[T], bool], limit: int, before: int | None = None
-    ) -> list[T]:
+    ) -> Looked[T]:
         def bound(last: int) -> str:
             return f"value_utf8 < '{last:016x}' ORDER BY value_utf8 DESC"
 
-        return await self._paged(where, fits, limit, bound, _LAST if before is None else before)
+        start = _LAST if before is None else before
+        return Looked(await self._paged(where, fits, limit, bound, start))
 
     async def _paged(
         self,

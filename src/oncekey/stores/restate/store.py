@@ -14,7 +14,8 @@ from typing import Any
 from oncekey.core.clock import Clock
 from oncekey.core.errors import ConfigurationError, LedgerClosed, OnceKeyError
 from oncekey.core.fork import around_forks
-from oncekey.core.ports import Answer, Beat, Faults, Found, Query, Request, Waiter
+from oncekey.core.looking import Looked
+from oncekey.core.ports import Answer, Beat, Committed, Faults, Found, Query, Request, Waiter
 from oncekey.stores.restate.cluster import Cluster
 from oncekey.stores.restate.forward import Forwards
 from oncekey.stores.restate.options import RestateOptions
@@ -76,8 +77,8 @@ class RestateStore:
     def purge_epoch(self) -> int | None:
         return None
 
-    def list(self, query: Query, now: int) -> list[Found]:
-        found: list[Found] = self._run(lambda cluster: cluster.claims.listed(query, now))
+    def list(self, query: Query, now: int) -> Looked[Found]:
+        found: Looked[Found] = self._run(lambda cluster: cluster.claims.listed(query, now))
         return found
 
     def sweep(self, now: int, batch: int) -> int:

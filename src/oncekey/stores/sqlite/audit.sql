@@ -8,17 +8,3 @@ RETURNING id
 
 -- name: find_audit
 SELECT id, at, actor, action, target, tenant, details FROM oncekey_audit WHERE id = :id
-
--- name: list_audit
-SELECT id, at, actor, action, target, tenant, details
-FROM oncekey_audit
-WHERE id < :before
-ORDER BY id DESC
-LIMIT :limit
-
--- name: list_audit_of
-SELECT id, at, actor, action, target, tenant, details
-FROM oncekey_audit
-WHERE tenant = :tenant AND id < :before
-ORDER BY id DESC
-LIMIT :limit

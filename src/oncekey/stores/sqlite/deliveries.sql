@@ -10,13 +10,6 @@ VALUES (
 )
 ON CONFLICT DO NOTHING
 
--- name: list_deliveries
-SELECT id, webhook, at, verdict, identifier, reason, operation, size, times, expires_at
-FROM oncekey_deliveries
-WHERE webhook = :webhook AND id < :before
-ORDER BY id DESC
-LIMIT :limit
-
 -- name: sweep_deliveries
 DELETE FROM oncekey_deliveries
 WHERE id IN (

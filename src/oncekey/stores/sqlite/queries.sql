@@ -45,43 +45,6 @@ SELECT * FROM oncekey_records WHERE digest = :digest
 -- name: find_by_id
 SELECT * FROM oncekey_records WHERE id = :id
 
--- name: list
--- Newest first, by number.
-SELECT * FROM oncekey_records
-WHERE id < :before AND id > :after
-    AND (:state IS NULL OR :state = CASE
-        WHEN kind IS NULL THEN 0
-        WHEN kind = 2 OR status >= 400 THEN 2
-        ELSE 1 END)
-    AND (:namespace IS NULL OR namespace = :namespace)
-    AND (:within IS NULL OR substr(namespace, 1, length(:within)) = :within)
-    AND (:endpoint IS NULL OR endpoint = :endpoint)
-    AND (:prefix IS NULL OR substr(key, 1, length(:prefix)) = :prefix)
-    AND (kind IS NULL OR kept_until > :now)
-ORDER BY id DESC
-LIMIT :limit
-
--- name: list_in_progress
--- What is in flight lies above the lowest floor, has no owner, or is held by durable work: no need to
--- read everything that is settled.
-SELECT * FROM oncekey_records
-WHERE id IN (
-        SELECT c.id FROM oncekey_claims AS c
-        WHERE c.id >= coalesce((SELECT min(floor) FROM oncekey_owners), 0)
-        UNION
-        SELECT c.id FROM oncekey_claims AS c WHERE c.owner = 0
-        UNION
-        SELECT c.id FROM oncekey_claims AS c WHERE c.owner = -2
-    )
-    AND kind IS NULL
-    AND id < :before AND id > :after
-    AND (:namespace IS NULL OR namespace = :namespace)
-    AND (:within IS NULL OR substr(namespace, 1, length(:within)) = :within)
-    AND (:endpoint IS NULL OR endpoint = :endpoint)
-    AND (:prefix IS NULL OR substr(key, 1, length(:prefix)) = :prefix)
-ORDER BY id DESC
-LIMIT :limit
-
 -- name: insert
 INSERT INTO oncekey_claims (
     id, digest, namespace, endpoint, key, fingerprint, owner, fence,

@@ -154,17 +154,6 @@ SELECT * FROM oncekey_promise_rows
 WHERE execution IN (SELECT value FROM json_each(:ids)) AND (state = 0 OR kind = 4)
 ORDER BY id
 
--- name: list_executions
--- Newest first, by number.
-SELECT * FROM oncekey_execution_rows
-WHERE id < :before
-    AND (:tenant IS NULL OR tenant = :tenant)
-    AND (:status IS NULL OR status = :status)
-    AND (:name IS NULL OR name = :name)
-    AND (:sort IS NULL OR sort = :sort)
-ORDER BY id DESC
-LIMIT :limit
-
 -- name: make_promise
 INSERT INTO oncekey_promises (
     id, tenant, kind, name, state, created_at, execution, seq, fingerprint, keyed, due_at, body,
@@ -223,17 +212,6 @@ SET state = :state, body = :body, settled_by = :settled_by, settled_at = :now,
 WHERE id = :id AND state = 0
 RETURNING id
 
--- name: list_promises
--- Newest first, by number; what only time or code settles is left out unless asked for.
-SELECT * FROM oncekey_promise_rows
-WHERE id < :before
-    AND (:tenant IS NULL OR tenant = :tenant)
-    AND (:state IS NULL OR state = :state)
-    AND kind = coalesce(:kind, CASE WHEN :execution IS NULL THEN 0 ELSE kind END)
-    AND (:execution IS NULL OR execution = :execution)
-ORDER BY id DESC
-LIMIT :limit
-
 -- name: park
 -- The first to come is the one that counts.
 INSERT INTO oncekey_parked (
@@ -277,18 +255,6 @@ UPDATE oncekey_events SET settled = settled + :count WHERE id = :id
 SELECT id, tenant, topic, data, headers, created_at, expires_at, matched FROM oncekey_events
 WHERE tenant = :tenant AND topic = :topic AND id > :after AND created_at >= :since
 ORDER BY id
-LIMIT :limit
-
--- name: list_events
-SELECT id, tenant, topic, data, headers, created_at, expires_at, matched FROM oncekey_events
-WHERE tenant = :tenant
-ORDER BY id DESC
-LIMIT :limit
-
--- name: list_events_of_topic
-SELECT id, tenant, topic, data, headers, created_at, expires_at, matched FROM oncekey_events
-WHERE tenant = :tenant AND topic = :topic
-ORDER BY id DESC
 LIMIT :limit
 
 -- name: unmatched_events

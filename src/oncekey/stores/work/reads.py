@@ -9,9 +9,6 @@ from oncekey.core.work import (
     FindExecution,
     FindPromise,
     Known,
-    ListEvents,
-    ListExecutions,
-    ListPromises,
     ReadJournal,
     Unmatched,
     Waits,
@@ -21,7 +18,6 @@ from oncekey.stores.work.executions import Steps
 from oncekey.stores.work.promises import find
 from oncekey.stores.work.rows import entry_of, event_of, execution_of, promise_of
 
-_LAST = (1 << 63) - 1
 _CLOCKS_DIFFER = 60_000
 
 
@@ -39,30 +35,6 @@ def find_promise(request: FindPromise, setting: Setting) -> Steps:
     return (yield from find(request.target))
 
 
-def list_executions(request: ListExecutions, setting: Setting) -> Steps:
-    values = {
-        "tenant": request.tenant,
-        "status": None if request.status is None else int(request.status),
-        "name": request.name,
-        "sort": None if request.sort is None else int(request.sort),
-        "before": _LAST if request.before is None else request.before,
-        "limit": request.limit,
-    }
-    return [execution_of(row) for row in (yield "list_executions", values)]
-
-
-def list_promises(request: ListPromises, setting: Setting) -> Steps:
-    values = {
-        "tenant": request.tenant,
-        "state": None if request.state is None else int(request.state),
-        "kind": None if request.kind is None else int(request.kind),
-        "execution": request.execution,
-        "before": _LAST if request.before is None else request.before,
-        "limit": request.limit,
-    }
-    return [promise_of(row) for row in (yield "list_promises", values)]
-
-
 def waits(request: Waits, setting: Setting) -> Steps:
     return [promise_of(row) for row in (yield "waits", request._asdict())]
 
@@ -71,12 +43,6 @@ def events(request: Events, setting: Setting) -> Steps:
     # Numbers are drawn in the order of time: what is older need not be looked at.
     after = max(request.after, first_number(request.since - _CLOCKS_DIFFER))
     return [event_of(row) for row in (yield "events", {**request._asdict(), "after": after})]
-
-
-def list_events(request: ListEvents, setting: Setting) -> Steps:
-    name = "list_events" if request.topic is None else "list_events_of_topic"
-    values = {key: value for key, value in request._asdict().items() if value is not None}
-    return [event_of(row) for row in (yield name, values)]
 
 
 def unmatched(request: Unmatched, setting: Setting) -> Steps:

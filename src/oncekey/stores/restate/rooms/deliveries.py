@@ -7,7 +7,8 @@ from collections import defaultdict
 from typing import Any
 
 from oncekey.core.deliveries import KeepDeliveries, ListDeliveries, LoggedDelivery
-from oncekey.stores.restate.columns import is_same, joined, last, piece
+from oncekey.core.looking import Looked
+from oncekey.stores.restate.columns import contains, is_same, joined, last, piece
 from oncekey.stores.restate.link import Link
 from oncekey.stores.restate.objects import BYTES, add, new_object
 from oncekey.stores.restate.row import Room
@@ -19,6 +20,7 @@ _ALL = "%"
 # Behind the number, which takes 16 characters as well.
 _EXPIRY = piece(17, 16)
 _WEBHOOK = 2
+_LAST = (1 << 63) - 1
 
 
 class Deliveries:
@@ -34,18 +36,25 @@ class Deliveries:
             await self._link.call(SERVICE, f"{first:016x}", "keep", keep)
         return True
 
-    async def _list(self, query: ListDeliveries) -> list[LoggedDelivery]:
-        conditions = [is_same(_WEBHOOK, query.webhook)]
-        if query.before is not None:
-            conditions.append(f"value_utf8 < '{max(0, query.before):016x}'")
-        rows = await self._link.states(
-            SERVICE,
-            _ALL,
-            where=" AND ".join(conditions),
-            order="value_utf8 DESC",
-            limit=query.limit,
-        )
-        return [unpack(last(value)) for _, _, value in rows]
+    async def _list(self, query: ListDeliveries) -> Looked[LoggedDelivery]:
+        """What the columns do not tell is looked for in pages."""
+        found: Looked[LoggedDelivery] = Looked()
+        before = _LAST if query.before is None else query.before
+        while (missing := query.limit - len(found)) > 0:
+            conditions = [f"value_utf8 < '{max(0, before):016x}'", *_conditions(query)]
+            rows = await self._link.states(
+                SERVICE,
+                _ALL,
+                where=" AND ".join(conditions),
+                order="value_utf8 DESC",
+                limit=missing,
+            )
+            page: list[LoggedDelivery] = [unpack(last(value)) for _, _, value in rows]
+            found += [each for each in page if _fits(each, query)]
+            if len(page) < missing:
+                break
+            before = page[-1].id
+        return found
 
     async def count_expired(self, now: int) -> int:
         return await self._link.count(SERVICE, _ALL, where=_is_expired(now))
@@ -59,6 +68,24 @@ class Deliveries:
             [self._link.call(SERVICE, id_, "drop", names) for id_, names in expired.items()]
         )
         return sum(dropped)
+
+
+def _conditions(query: ListDeliveries) -> list[str]:
+    """SQL for what it looks like; text may only resemble it."""
+    found = [] if query.webhook is None else [is_same(_WEBHOOK, query.webhook)]
+    texts = (query.verdict, query.identifier)
+    found += [contains(each) for each in texts if each is not None]
+    if query.operation is not None:
+        found.append(f"value_utf8 LIKE '%,{query.operation:d},%'")
+    return found
+
+
+def _fits(each: LoggedDelivery, query: ListDeliveries) -> bool:
+    return (
+        query.verdict in {None, each.verdict}
+        and query.identifier in {None, each.identifier}
+        and query.operation in {None, each.operation}
+    )
 
 
 def _is_expired(now: int) -> str:
