@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -36,9 +36,14 @@ def page_of(
     limit: int,
     shape_of: Callable[[T], Shape],
     cursor_of: Callable[[T], Any],
+    *,
+    further: Any = None,
+    beside: Mapping[str, Any] | None = None,
 ) -> Response:
-    """`found` holds one more than `limit` when there is another page."""
+    """`found` holds one more than `limit` when there is another page; `further` is where one that
+    holds less goes on all the same, since not everything was looked at. `beside` is told with the
+    page."""
     shapes = fitting(found[:limit], shape_of)
     shown = len(shapes)
-    onward = cursor_of(found[shown - 1]) if 0 < shown < len(found) else None
-    return ok(json_of({name: shapes, cursor: onward}))
+    onward = cursor_of(found[shown - 1]) if 0 < shown < len(found) else further
+    return ok(json_of({name: shapes, cursor: onward, **(beside or {})}))

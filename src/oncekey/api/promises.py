@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -32,7 +31,6 @@ from oncekey.core.work import ListPromises
 from oncekey.durable.address import Address, ById, ByKey, ByName, ByToken
 from oncekey.durable.engine import PARK_TTL
 from oncekey.durable.shapes import (
-    Shape,
     json_of,
     shape_of_new_promise,
     shape_of_promise,
@@ -135,17 +133,12 @@ async def show(call: Call) -> Response:
 
 
 async def list_all(call: Call) -> Response:
-    return await list_of(call.tenant, shape_of_promise, call)
-
-
-async def list_of(tenant: str | None, shape_of: Callable[[Promise], Shape], call: Call) -> Response:
-    """A page of this tenant's, or of everybody's."""
     limit = limit_in(call.query)
     query = ListPromises(
-        tenant,
+        call.tenant,
         word_in(call.query, "state", PromiseState),
         PromiseKind.PROMISE,
-        before=before_in(call.query, _number_of, "not of a page"),
+        before=before_in(call.query, number_in_page, "not of a page"),
         limit=limit + 1,
     )
     found = await call.engine.promises(query)
@@ -154,7 +147,7 @@ async def list_of(tenant: str | None, shape_of: Callable[[Promise], Shape], call
         "next_before",
         found,
         limit,
-        shape_of,
+        shape_of_promise,
         lambda promise: f"pr_{promise.id:016x}",
     )
 
@@ -238,7 +231,7 @@ def _address_in(call: Call) -> Address:
             )
 
 
-def _number_of(cursor: str) -> int | None:
+def number_in_page(cursor: str) -> int | None:
     """A page ends with the number of a promise, whatever its name is."""
     place = promise_place_of(f"{cursor}:x")
     return None if place is None else place.id

@@ -53,6 +53,8 @@ class Task(NamedTuple):
 
 class Done(NamedTuple):
     shape: Shape
+    about: str = ""
+    """What else operators are told, in the log of deliveries."""
 
 
 class Failed(NamedTuple):
@@ -158,15 +160,16 @@ class Acting:
 
     async def _publish(self, task: Task, expression: str) -> Done:
         content, headers = content_of(task.event, task.item), headers_of(task.event)
+        key = _expression(expression).text(_values(task, content, headers))
         answer = await self._durable.publish(
             task.source.tenant,
-            _expression(expression).text(_values(task, content, headers)),
+            key,
             content.body,
             headers=shown(headers.items()),
             idempotency_key=task.key,
         )
         told = {"event_id": answer.event_id, "matched": answer.matched}
-        return Done({"status": "published", **told})
+        return Done({"status": "published", **told}, f"as {key}, which fits {answer.matched} waits")
 
     async def _resolve(self, task: Task, expression: str) -> Done:
         content = content_of(task.event, task.item)
@@ -180,9 +183,10 @@ class Acting:
             park=True,
         )
         if answer.promise is None:
-            return Done({"status": "parked", "parked_until": time_of(answer.parked_until)})
+            parked = {"status": "parked", "parked_until": time_of(answer.parked_until)}
+            return Done(parked, f"no promise has the key {key} yet")
         status = "resolved-before" if answer.already_resolved else "resolved"
-        return Done({"status": status, "promise_id": answer.promise.public_id})
+        return Done({"status": status, "promise_id": answer.promise.public_id}, f"by the key {key}")
 
     async def _start(self, task: Task, name: str) -> Done:
         content = content_of(task.event, task.item)

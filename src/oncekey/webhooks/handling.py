@@ -26,7 +26,7 @@ from oncekey.webhooks.acting import (
     Task,
 )
 from oncekey.webhooks.delivery import Event, Item
-from oncekey.webhooks.naming import body_operation_of, effect_key
+from oncekey.webhooks.naming import body_operation_of, effect_key, place_of
 from oncekey.webhooks.sources import Source
 from oncekey.wire.answer import WINNER_WAIT
 from oncekey.wire.problem import (
@@ -139,7 +139,7 @@ class Handling:
         body: Claim | None = None
         if not item.signed and source.repeats == "refuse":
             named = body_operation_of(source, event, item, operation.ref.key)
-            match await self._ledger.abegin(named):
+            match await self._ledger.abegin(named, observed=False):
                 case Proceed(claim):
                     body = claim
                 case Replay():
@@ -147,8 +147,11 @@ class Handling:
                 case other:
                     return Unheld(_known_body(other))
         try:
-            decision = await self._ledger.abegin(operation)
+            decision = await self._ledger.abegin(operation, observed=False)
             if isinstance(decision, Proceed):
+                if decision.claim.fence > 1:
+                    place, namespace = place_of(source.provider), operation.ref.scope.namespace
+                    self._ledger.observe("takeover", place, namespace)
                 return Held(decision.claim, body)
             if body is not None:
                 await body.arelease()
@@ -162,8 +165,9 @@ class Handling:
 
     async def _conclude(self, held: Held, ending: Ending) -> Result:
         match ending:
-            case Done(shape):
-                return await self._keep(held, replies.done(shape), str(shape["status"]))
+            case Done(shape, about):
+                told = f"{shape['status']}: {about}" if about else str(shape["status"])
+                return await self._keep(held, replies.done(shape), told)
             case Failed(code, detail):
                 kept = await self._keep(held, replies.failed(ending), f"{code}: {detail}")
                 # Also where the provider hears that all is well.

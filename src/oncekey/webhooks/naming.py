@@ -8,7 +8,7 @@ from urllib.parse import quote
 from oncekey.core.claim import Claim
 from oncekey.core.errors import IdentifierMissing
 from oncekey.core.key import MAX_KEY_LENGTH
-from oncekey.core.model import Operation, Ref, Takeover
+from oncekey.core.model import Operation, Record, Ref, Takeover
 from oncekey.core.scope import Scope, namespace_of
 from oncekey.webhooks.delivery import Event, Item
 from oncekey.webhooks.sources import SUBJECT, Source
@@ -29,14 +29,14 @@ def operation_of(source: Source, item: Item, takeover: Takeover = "rerun") -> Op
             f"the identifier is too long to be a key: with the provider in front of it and special "
             f"characters encoded it has {len(key)} characters; {MAX_KEY_LENGTH} are allowed"
         )
-    return Operation(Ref(_scope_of(source), key), retention=RETENTION, takeover=takeover)
+    return Operation(Ref(scope_of(source), key), retention=RETENTION, takeover=takeover)
 
 
 def body_operation_of(source: Source, event: Event, item: Item, key: str) -> Operation:
     """What was signed, as the key; as the fingerprint, the name it came under first. Another name
     for it is a mismatch."""
     signed = event.proof if len(event.items) == 1 else item.body
-    scope = _scope_of(source)
+    scope = scope_of(source)
     ref = Ref(scope._replace(endpoint=scope.endpoint + BODY), sha256(signed).hexdigest())
     return Operation(ref, name_digest(key), retention=RETENTION)
 
@@ -60,14 +60,15 @@ def namespaced(operation: Operation) -> str:
     return f"{operation.ref.scope.namespace}:{operation.ref.key}"
 
 
-def effect_key(claim: Claim) -> str:
+def effect_key(claim: Claim | Record) -> str:
     """Under which what follows is done in durable work: `stripe-evt_1:op_…`.
 
     The operation has the same number for whoever takes the claim over, so that nothing is done
     twice after a crash. Two webhooks never have the same, and a key that was purged gets another:
     then it is done again, as was asked for.
     """
-    return f"{claim.operation.ref.key}:{claim.operation_id}"
+    ref = claim.ref if isinstance(claim, Record) else claim.operation.ref
+    return f"{ref.key}:{claim.operation_id}"
 
 
 def path_of(source: Source) -> str:
@@ -80,6 +81,6 @@ def place_of(provider: str) -> str:
     return f"{_PATH}{provider}/{{webhook_id}}"
 
 
-def _scope_of(source: Source) -> Scope:
+def scope_of(source: Source) -> Scope:
     namespace = namespace_of(source.tenant, source.project, SUBJECT)
     return Scope(namespace, f"POST {path_of(source)}")

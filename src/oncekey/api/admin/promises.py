@@ -7,15 +7,19 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
-from oncekey.api import promises
 from oncekey.api.admin.bounded import shape_of_any_promise
 from oncekey.api.admin.finding import promise_with
 from oncekey.api.admin.noting import RULE, note, request_key_of
 from oncekey.api.admin.settlers import settler_of
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
+from oncekey.api.pages import page_of
+from oncekey.api.promises import FILTERS, number_in_page
+from oncekey.api.requests import before_in, limit_in, word_in
 from oncekey.core.errors import NotFound
-from oncekey.core.execution import Promise, PromiseState, execution_id_of
+from oncekey.core.execution import Promise, PromiseKind, PromiseState, execution_id_of
+from oncekey.core.looking import LOOK
 from oncekey.core.model import operation_id_of
+from oncekey.core.work import ListPromises
 from oncekey.durable.address import ById
 from oncekey.durable.shapes import Shape, json_of
 from oncekey.wire.problem import Response
@@ -40,7 +44,26 @@ class RejectPromise(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def list_all(call: Call) -> Response:
-    return await promises.list_of(call.query.get("tenant"), shape_of_any_promise, call)
+    limit = limit_in(call.query)
+    query = ListPromises(
+        call.query.get("tenant"),
+        word_in(call.query, "state", PromiseState),
+        PromiseKind.PROMISE,
+        before=before_in(call.query, number_in_page, "not of a page"),
+        limit=limit + 1,
+        key=call.query.get("key"),
+        look=LOOK,
+    )
+    found = await call.engine.promises(query)
+    return page_of(
+        "promises",
+        "next_before",
+        found,
+        limit,
+        shape_of_any_promise,
+        lambda promise: f"pr_{promise.id:016x}",
+        further=None if found.to is None else f"pr_{found.to:016x}",
+    )
 
 
 async def show(call: Call) -> Response:
@@ -118,8 +141,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         access="admin",
         query=(
             Parameter("tenant", "Only of this tenant; of all when left out.", {"type": "string"}),
-            *promises.FILTERS,
+            Parameter("key", "Only with this key.", {"type": "string"}),
+            *FILTERS,
         ),
+        problems=("idempotency-key-invalid",),
     ),
     Endpoint(
         "POST",

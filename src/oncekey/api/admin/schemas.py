@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import get_args
 
+from oncekey.api.admin.work_schemas import LEAD
 from oncekey.api.admin.work_schemas import SCHEMAS as WORK
 from oncekey.api.schema_parts import (
     ANY,
@@ -24,8 +25,12 @@ from oncekey.api.schemas import CONTROLLED, DOCUMENT, FAILURE
 from oncekey.core.api_keys import Role
 from oncekey.core.deliveries import Verdict
 from oncekey.core.execution import PromiseState, Status
-from oncekey.core.model import Kind, State
+from oncekey.core.model import Kind, LinkKind, State
 from oncekey.core.webhooks import Repeats
+
+
+def _or_null(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
 
 
 def _counts(kind: type[IntEnum]) -> Schema:
@@ -66,6 +71,7 @@ _KEY: Schema = {
     "completed_at": TIME_OR_NULL,
     "expires_at": TIME_OR_NULL,
 }
+_STANDS_FOR: Schema = {"kind": {"enum": list(get_args(LinkKind))}, "id": TEXT}
 _OUTCOME = object_of(
     "What was answered, its body up to 64 KiB.",
     {
@@ -92,6 +98,22 @@ _SECRETS: Schema = {
     "type": ["array", "null"],
     "description": "When each is good, newest first; null when they cannot be read.",
     "items": object_of("", {"created_at": TIME_OR_NULL, "until": TIME_OR_NULL}),
+}
+_DELIVERY: Schema = {
+    "id": TEXT,
+    "at": TIME,
+    "verdict": {"enum": list(get_args(Verdict))},
+    "identifier": TEXT,
+    "operation_id": TEXT_OR_NULL,
+    "reason": TEXT,
+    "bytes": NUMBER,
+    "times": {**NUMBER, "description": "How many it stands for."},
+}
+_ANY_DELIVERY: Schema = {
+    **_DELIVERY,
+    "webhook": TEXT,
+    "tenant": {**TEXT_OR_NULL, "description": "Null when the webhook is gone."},
+    "provider": TEXT_OR_NULL,
 }
 _API_KEY: Schema = {
     "id": TEXT,
@@ -148,18 +170,21 @@ SCHEMAS: dict[str, Schema] = {
             "samples": {"type": "array", "items": _SAMPLE},
         },
     ),
-    "Key": object_of("A key, and what became of it.", _KEY),
+    "Key": object_of(
+        "A key, and what became of it.",
+        {**_KEY, "stands_for": _or_null(object_of("What it is more than a request.", _STANDS_FOR))},
+    ),
     "Record": object_of(
         "A key with its answer.",
         {
             **_KEY,
-            "stands_for": {
-                "anyOf": [
-                    object_of("What it is more than a request.", {"kind": TEXT, "id": TEXT}),
-                    {"type": "null"},
-                ]
-            },
-            "outcome": {"anyOf": [_OUTCOME, {"type": "null"}]},
+            "stands_for": _or_null(
+                object_of(
+                    "What it is more than a request, and its own state; null when it is gone.",
+                    {**_STANDS_FOR, "state": TEXT_OR_NULL},
+                )
+            ),
+            "outcome": _or_null(_OUTCOME),
             "timeline": {
                 "type": "array",
                 "items": object_of("What happened when.", {"at": TIME, "what": TEXT}),
@@ -175,17 +200,17 @@ SCHEMAS: dict[str, Schema] = {
         "Where a provider delivers, and with how many secrets.", {**_WEBHOOK, "secrets": _SECRETS}
     ),
     "NewWebhook": object_of("Where a provider delivers.", {**_WEBHOOK, "secret": _SECRET}),
-    "Delivery": object_of(
-        "What came, and what became of it.",
+    "Delivery": object_of("What came, and what became of it.", _DELIVERY),
+    "AnyDelivery": object_of("What came, to whom, and what became of it.", _ANY_DELIVERY),
+    "Lead": LEAD,
+    "WholeDelivery": object_of(
+        "What came, and where it led.",
         {
-            "id": TEXT,
-            "at": TIME,
-            "verdict": {"enum": list(get_args(Verdict))},
-            "identifier": TEXT,
-            "operation_id": TEXT_OR_NULL,
-            "reason": TEXT,
-            "bytes": NUMBER,
-            "times": {**NUMBER, "description": "How many it stands for."},
+            **_ANY_DELIVERY,
+            "then": {**TEXT_OR_NULL, "description": "What follows deliveries to the webhook now."},
+            "key": {"anyOf": [ref("Key"), {"type": "null"}]},
+            "leads_to": {"type": "array", "items": ref("Lead")},
+            "advice": {**TEXT_OR_NULL, "description": "What to do, where there is something."},
         },
     ),
     "Tried": object_of(
@@ -240,8 +265,20 @@ SCHEMAS: dict[str, Schema] = {
         },
     ),
     "Document": DOCUMENT,
-    "KeysPage": page("Key", "keys", "next_before", TEXT_OR_NULL),
+    "KeysPage": object_of(
+        "Those found. `next_before` leads to the next page, also of one that is not full, and is "
+        "null on the last.",
+        {
+            "keys": {"type": "array", "items": ref("Key")},
+            "next_before": TEXT_OR_NULL,
+            "looked_back_to": {
+                **TIME_OR_NULL,
+                "description": "How far back was looked, when that is why the page is not full.",
+            },
+        },
+    ),
     "WebhooksPage": page("Webhook", "webhooks", "next_before", TEXT_OR_NULL),
+    "AnyDeliveriesPage": page("AnyDelivery", "deliveries", "next_before", TEXT_OR_NULL),
     "DeliveriesPage": page("Delivery", "deliveries", "next_before", TEXT_OR_NULL),
     "ApiKeysPage": page("ApiKey", "api_keys", "next_before", TEXT_OR_NULL),
     "SchedulesPage": page("Schedule", "schedules", "next_after", TEXT_OR_NULL),

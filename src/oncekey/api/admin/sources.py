@@ -55,3 +55,13 @@ def shape_of_delivery(delivery: LoggedDelivery) -> Shape:
         "bytes": delivery.size,
         "times": delivery.times,
     }
+
+
+def shape_of_any_delivery(delivery: LoggedDelivery, source: Source | None) -> Shape:
+    """With whose it was, while its webhook is there."""
+    return {
+        **shape_of_delivery(delivery),
+        "webhook": delivery.webhook,
+        "tenant": None if source is None else source.tenant,
+        "provider": None if source is None else source.provider,
+    }

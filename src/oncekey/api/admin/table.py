@@ -7,6 +7,8 @@ from functools import cache
 from oncekey.api.admin import (
     apikeys,
     census,
+    deliveries,
+    events,
     feed,
     journal,
     keys,
@@ -50,12 +52,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *keys.ENDPOINTS,
     *webhooks.ENDPOINTS,
     *trying.ENDPOINTS,
+    *deliveries.ENDPOINTS,
     *apikeys.ENDPOINTS,
     *retention.ENDPOINTS,
     *schedules.ENDPOINTS,
     *workflows.ENDPOINTS,
     *journal.ENDPOINTS,
     *promises.ENDPOINTS,
+    *events.ENDPOINTS,
     *feed.ENDPOINTS,
     Endpoint(
         "GET",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oncekey.api.schema_parts import (
+    ANY,
     NUMBER,
     TEXT,
     TEXT_OR_NULL,
@@ -63,6 +64,27 @@ _WAIT = object_of(
         "target": {**TEXT_OR_NULL, "description": "The workflow or task whose end it is."},
     },
 )
+LEAD = object_of(
+    "Something that followed. Its `state` is `gone` when it is not kept any more.",
+    {
+        "kind": {"enum": ["workflow", "task", "promise", "event", "service"]},
+        "id": TEXT_OR_NULL,
+        "name": TEXT_OR_NULL,
+        "state": TEXT,
+        "detail": TEXT,
+    },
+)
+_EVENT: Schema = {
+    "tenant": TEXT,
+    "id": TEXT,
+    "key": {**TEXT, "description": "What workflows wait for."},
+    "data": ANY,
+    "headers": ANY,
+    "created_at": TIME,
+    "expires_at": TIME,
+    "whole": _WHOLE,
+    "matched": {**YES_NO, "description": "Whether every wait it could fit has been looked at."},
+}
 
 
 def _or_null(schema: Schema) -> Schema:
@@ -122,6 +144,12 @@ SCHEMAS: dict[str, Schema] = {
         "What became of a resolution or a rejection.",
         {"promise": ref("AnyPromise"), "already_resolved": YES_NO},
     ),
+    "AnyEvent": object_of("An event of any tenant, as it was published.", _EVENT),
+    "AnyPublished": object_of(
+        "What became of an event; `matched` counts what it woke.",
+        {"event_id": TEXT, "matched": NUMBER},
+    ),
+    "AnyEventsPage": page("AnyEvent", "events", "next_before", TEXT_OR_NULL),
     "AnyExecutionsPage": page("AnyExecution", "workflows", "next_before", TEXT_OR_NULL),
     "AnyPromisesPage": page("AnyPromise", "promises", "next_before", TEXT_OR_NULL),
 }

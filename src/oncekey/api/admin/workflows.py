@@ -9,6 +9,7 @@ import msgspec
 
 from oncekey.api.admin.bounded import shape_of_any_execution
 from oncekey.api.admin.finding import execution_at, execution_in
+from oncekey.api.admin.merging import merged
 from oncekey.api.admin.noting import RULE, note, request_key_of
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
 from oncekey.api.pages import page_of
@@ -16,7 +17,8 @@ from oncekey.api.requests import BEFORE, LIMIT, limit_in, word_in
 from oncekey.api.schema_parts import words
 from oncekey.api.workflows import FromStep, execution_before
 from oncekey.core.errors import InvalidInput
-from oncekey.core.execution import Execution, Sort, Status
+from oncekey.core.execution import Execution, Sort, Status, execution_id_of
+from oncekey.core.looking import LOOK, Looked
 from oncekey.core.model import operation_id_of
 from oncekey.core.work import Action, ListExecutions
 from oncekey.durable.embedded.asking import STARTS, ref_of
@@ -40,24 +42,21 @@ async def list_all(call: Call) -> Response:
     limit, before = limit_in(call.query), execution_before(call)
     sort, statuses = word_in(call.query, "sort", Sort), _statuses_in(call)
     if "key" in call.query:
-        found = await _keyed(call, sort, statuses)
+        found = Looked(await _keyed(call, sort, statuses))
     else:
-        query = ListExecutions(
-            call.query.get("tenant"), None, call.query.get("name"), sort, before, limit + 1
+        name, tenant = call.query.get("name"), call.query.get("tenant")
+        query = ListExecutions(tenant, None, name, sort, before, limit + 1, LOOK)
+        found = merged(
+            [await call.engine.executions(query._replace(status=status)) for status in statuses]
         )
-        found = [
-            each
-            for status in statuses
-            for each in await call.engine.executions(query._replace(status=status))
-        ]
-    newest = sorted(found, key=lambda each: each.id, reverse=True)[: limit + 1]
     return page_of(
         "workflows",
         "next_before",
-        newest,
+        found,
         limit,
         shape_of_any_execution,
         lambda each: each.public_id,
+        further=None if found.to is None else execution_id_of(Sort.WORKFLOW, found.to),
     )
 
 
