@@ -7,6 +7,7 @@ from typing import NamedTuple
 from oncekey.console.pages import (
     apikeys,
     audit,
+    deliveries,
     keys,
     overview,
     promises,
@@ -30,6 +31,7 @@ NAVIGATION = (
     Entry("workflows", "Workflows"),
     Entry("promises", "Promises"),
     Entry("webhooks", "Webhooks"),
+    Entry("deliveries", "Deliveries"),
     Entry("schedules", "Schedules"),
     Entry("retention", "Retention"),
     Entry("apikeys", "API keys"),
@@ -43,6 +45,7 @@ PLACES: tuple[Place, ...] = (
     *workflows.PLACES,
     *promises.PLACES,
     *webhooks.PLACES,
+    *deliveries.PLACES,
     *schedules.PLACES,
     *retention.PLACES,
     *apikeys.PLACES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from oncekey.core.scope import TENANT_LEVEL
+from oncekey.core.scope import SENTINELS
 
 SAID = {
     "cancelled": "It is cancelled, and ends for good.",
@@ -32,6 +32,7 @@ AGAIN = "This was asked before with the same form: it was done then, and once."
 _STATES = {
     "accepted": "good",
     "alive": "good",
+    "awaited": "warn",
     "cancelled": "off",
     "expired": "off",
     "failed": "bad",
@@ -42,6 +43,7 @@ _STATES = {
     "on time": "good",
     "paused": "warn",
     "pending": "busy",
+    "published": "good",
     "ready": "busy",
     "refused": "bad",
     "rejected": "bad",
@@ -97,7 +99,14 @@ def between(start: str | None, end: str | None) -> float | None:
 
 
 def project_of(name: str) -> str:
-    return "–" if name == TENANT_LEVEL else name
+    """A dash where there is none."""
+    return "–" if name in SENTINELS else name
+
+
+def missed_of(word: str) -> str:
+    """What becomes of ticks that were missed, by the word of a schedule."""
+    said = {"skip": "left out", "last": "the last one is made up for", "all": "all made up for"}
+    return said.get(word, word)
 
 
 def repeats_of(word: str) -> str:
