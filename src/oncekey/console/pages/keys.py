@@ -2,23 +2,49 @@
 
 from __future__ import annotations
 
+from time import perf_counter
+from typing import Any
+
 from oncekey.console.fields import Field
 from oncekey.console.fields import Form as Question
-from oncekey.console.visit import Form, Page, Place, Visit, Went, part
+from oncekey.console.visit import Form, Page, Place, Refused, Visit, Went, part
 
 FILTERS = ("tenant", "project", "subject", "endpoint", "key", "prefix", "state")
 _STATES = ("", "in_progress", "succeeded", "failed")
+_FULL = 50
+# One page looks no longer than this for what is rare, and then tells how far back it has looked.
+_PATIENCE = 0.15
 
 
 async def list_all(visit: Visit) -> Page:
+    problem = None
+    try:
+        found = await _found(visit)
+    except Refused as refused:
+        if refused.status >= 500:
+            raise
+        found = {"keys": [], "next_before": None, "looked_back_to": None}
+        problem = None if refused.status == 404 else refused
+    values = {"page": found, "filters": visit.query, "states": _STATES, "problem": problem}
+    return Page("keys.html", values, 200 if problem is None else problem.status)
+
+
+async def _found(visit: Visit) -> dict[str, Any]:
+    """The one of an operation id, or a page of those that fit."""
     wanted = visit.query.get("id", "").strip()
     if wanted:
         record = await visit.get(f"keys/{part(wanted)}")
-        return Page(
-            "keys.html", {"page": {"keys": [record], "next_before": None}, **_around(visit)}
-        )
-    page = await visit.get("keys", **visit.asked(*FILTERS, "before"))
-    return Page("keys.html", {"page": page, **_around(visit)})
+        return {"keys": [record], "next_before": None, "looked_back_to": None}
+    until, keys = perf_counter() + _PATIENCE, []
+    before = visit.query.get("before", "").strip()
+    while True:
+        wanting = _FULL - len(keys)
+        asked = {**visit.asked(*FILTERS), "before": before, "limit": str(wanting)}
+        page: dict[str, Any] = await visit.get("keys", **asked)
+        keys += page["keys"]
+        before = page["next_before"]
+        if not before or len(keys) >= _FULL or perf_counter() > until:
+            return {**page, "keys": keys}
 
 
 async def show(visit: Visit) -> Page:
@@ -51,10 +77,6 @@ async def purge(visit: Visit, form: Form) -> Went:
 
 def _path(visit: Visit) -> str:
     return f"keys/{part(visit.path['id'])}"
-
-
-def _around(visit: Visit) -> dict[str, object]:
-    return {"filters": visit.query, "states": _STATES}
 
 
 PLACES = (

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from oncekey.console.timeline import age_of
 from oncekey.console.visit import Page, Place, Visit
 
 _FEW = 6
+_MOST = 50
 
 
 class Chart(NamedTuple):
@@ -21,12 +23,13 @@ class Chart(NamedTuple):
 CHARTS = (
     Chart("Requests", "requests", "/s"),
     Chart("Replays", "replays", "/s"),
-    Chart("Conflicts (409)", "conflicts", "/s", "warn"),
-    Chart("Mismatches (422)", "mismatches", "/s", "bad"),
+    Chart("Conflicts", "conflicts", "/s", "warn"),
+    Chart("Mismatches", "mismatches", "/s", "bad"),
     Chart("Refused", "refused", "/s", "warn"),
     Chart("Failed", "failed", "/s", "bad"),
-    Chart("Latency, median", "p50", " ms"),
-    Chart("Latency, 99 of 100", "p99", " ms"),
+    Chart("Latency, 50 %", "p50", " ms"),
+    Chart("Latency, 95 %", "p95", " ms"),
+    Chart("Latency, 99 %", "p99", " ms"),
     Chart("In flight", "in_flight"),
 )
 
@@ -36,11 +39,18 @@ async def show(visit: Visit) -> Page:
     values = {
         "plots_of": [(each, _line(samples, each.member)) for each in CHARTS],
         "census": await visit.get("census"),
-        "in_flight": (await visit.get("keys", state="in_progress", limit=_FEW))["keys"],
+        "age_of": age_of,
+        "in_flight": await _in_flight(visit),
         "stuck": (await visit.get("workflows", limit=_FEW))["workflows"],
         "refused": (await visit.get("deliveries", verdict="refused", limit=_FEW))["deliveries"],
     }
     return Page("overview.html", values)
+
+
+async def _in_flight(visit: Visit) -> list[Any]:
+    """Requests; what durable work holds is counted with it."""
+    keys = (await visit.get("keys", state="in_progress", limit=_MOST))["keys"]
+    return [each for each in keys if each["stands_for"] is None][:_FEW]
 
 
 def _line(samples: Sequence[Any], member: str) -> list[float]:
