@@ -27,7 +27,7 @@ from oncekey.cli.scopes import Whose, scoped
 from oncekey.cli.text import escaped
 from oncekey.config import Settings
 from oncekey.core.ledger import Ledger
-from oncekey.core.model import number_of
+from oncekey.core.model import Ref, number_of
 from oncekey.core.ports import Found, Query
 from oncekey.webhooks.purging import is_held, purge
 
@@ -66,9 +66,9 @@ def list_keys(
       oncekey keys list --prefix invoice- --limit 10
       oncekey keys list --tenant acme --json
     """
-    query = Query(STATES[state] if state else None, prefix or None, whose.namespace, page.before)
+    query = Query(STATES[state] if state else None, prefix or None, before=page.before)
     with opened(settings) as ledger:
-        found = list(islice(scan(ledger, query, whose.has), page.reach))
+        found = list(islice(scan(ledger, whose.narrow(query), whose.has), page.reach))
     page.print(
         "keys",
         found,
@@ -150,11 +150,17 @@ def _find(ledger: Ledger, name: str, whose: Whose) -> Found:
     found = find_by_id(ledger, name)
     if found is not None and whose.has(found.record):
         return found
-    query = Query(prefix=name, namespace=whose.namespace)
-    same = scan(ledger, query, lambda record: record.ref.key == name and whose.has(record))
-    candidates = list(islice(same, _CANDIDATES + 1))
+    scope = whose.scope
+    if scope is not None:
+        # There is one at most, and it is not looked for among others.
+        found = ledger.look(Ref(scope, name))
+        candidates = [] if found is None else [found]
+    else:
+        same = scan(ledger, whose.narrow(Query(key=name)), whose.has)
+        candidates = list(islice(same, _CANDIDATES + 1))
     if len(candidates) == 1:
-        return candidates[0]
+        # A list has no answers.
+        return ledger.look(candidates[0].record.id) or candidates[0]
     if not candidates:
         raise Failure(f"there is no key or operation {name!r}; see `oncekey keys list`")
     print_table(COLUMNS, [row_of(each) for each in candidates[:_CANDIDATES]])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from oncekey.cli.text import escaped
+from oncekey.cli.text import escaped, moment
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,6 +56,18 @@ def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     width = max(len(name) for name, _ in kept)
     for name, value in kept:
         click.echo(f"{name:<{width}}  {escaped(value)}")
+
+
+@contextmanager
+def looking_back() -> Iterator[Callable[[int], None]]:
+    """Tells whoever waits at a terminal how far back a search has come, in ms since 1970."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("looking") as status:
+        yield lambda at: status.update(f"looking at what is older than {moment(at)}")
 
 
 def console() -> Console:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from oncekey.api.admin.records import shape_of_key
+from oncekey.cli.output import looking_back
 from oncekey.cli.text import moment, preview_of
+from oncekey.core.identifier import millisecond_of
 from oncekey.core.ledger import Ledger
+from oncekey.core.looking import LOOK
 from oncekey.core.model import Outcome, Record, State, number_of
 from oncekey.core.ports import Found, Query
 from oncekey.durable.shapes import Shape
-from oncekey.webhooks.purging import is_held
 
 Keep = Callable[[Record], bool]
 
@@ -20,27 +22,33 @@ STATES = {
     "in-progress": State.IN_PROGRESS,
     "succeeded": State.SUCCEEDED,
     "failed": State.FAILED,
+    "promise": State.PROMISE,
 }
 NAMES = {state: name for name, state in STATES.items()}
 
-# A page of a scan; answers come with their bodies, so it must not be many.
 _PAGE = 100
-_HIGHEST = (1 << 63) - 1
 
 
 def scan(ledger: Ledger, query: Query, keep: Keep) -> Iterator[Found]:
-    """Every record of the query that `keep` wants, newest first, a page at a time."""
-    while page := ledger.list(query._replace(limit=_PAGE)):
-        yield from (found for found in page if keep(found.record))
-        query = query._replace(before=page[-1].record.id)
+    """Every record of the query that `keep` wants, newest first, a page at a time; who waits at a
+    terminal sees how far back it has come."""
+    query = query._replace(limit=_PAGE, look=LOOK)
+    with looking_back() as show:
+        while True:
+            page = ledger.list(query)
+            yield from (found for found in page if keep(found.record))
+            before = page.to
+            if before is None and len(page) == _PAGE:
+                before = page[-1].record.id
+            if before is None:
+                return
+            show(millisecond_of(before))
+            query = query._replace(before=before)
 
 
 def find_by_id(ledger: Ledger, operation_id: str) -> Found | None:
     number = number_of(operation_id)
-    if number is None:
-        return None
-    page = ledger.list(Query(before=min(number + 1, _HIGHEST), limit=1))
-    return page[0] if page and page[0].record.id == number else None
+    return None if number is None else ledger.look(number)
 
 
 def state_of(found: Found) -> str:
@@ -100,7 +108,6 @@ def plain_of(found: Found, *, whole: bool) -> Shape:
     record = found.record
     plain = {**shape_of_key(found), "state": NAMES[record.state], "fence": record.fence}
     if whole:
-        plain["stands_for"] = record.link._asdict() if record.link else None
         plain["outcome"] = _plain_outcome(record.outcome) if record.outcome else None
     return plain
 
@@ -108,7 +115,7 @@ def plain_of(found: Found, *, whole: bool) -> Shape:
 def _told_state(found: Found) -> str:
     if found.lapsed:
         return "in-progress, its process is gone: the next request with this key decides"
-    if is_held(found):
+    if found.record.state is State.IN_PROGRESS:
         return "in-progress, its process is alive"
     return NAMES[found.record.state]
 

@@ -9,7 +9,8 @@ import click
 
 from oncekey.cli.options import Command
 from oncekey.core.model import Record
-from oncekey.core.scope import namespace_of, subject_of
+from oncekey.core.ports import Query
+from oncekey.core.scope import Scope, namespace_of, subject_of
 
 
 class Whose(NamedTuple):
@@ -20,6 +21,20 @@ class Whose(NamedTuple):
     project: str | None = None
     subject: str | None = None
     endpoint: str | None = None
+
+    @property
+    def scope(self) -> Scope | None:
+        """When it is known whole."""
+        if self.namespace is None or self.endpoint is None:
+            return None
+        return Scope(self.namespace, self.endpoint)
+
+    def narrow(self, query: Query) -> Query:
+        """As far as a store can; the rest is for `has`."""
+        within = None
+        if self.tenant is not None:
+            within = f"t-{self.tenant}:" + (f"{self.project}:" if self.project else "")
+        return query._replace(namespace=self.namespace, within=within, endpoint=self.endpoint)
 
     def has(self, record: Record) -> bool:
         namespace, endpoint = record.ref.scope

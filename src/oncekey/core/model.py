@@ -84,10 +84,13 @@ class Outcome(NamedTuple):
         return State.FAILED if failed else State.SUCCEEDED
 
 
+LinkKind = Literal["workflow", "task", "promise"]
+
+
 class Link(NamedTuple):
     """What a key stands for, when it is more than a plain request."""
 
-    kind: Literal["workflow", "task", "promise"]
+    kind: LinkKind
     id: str
 
 

@@ -100,10 +100,10 @@ def test_the_ledger_lists_the_keys_of_durable_work(worker: Worker, state: State,
     assert not any(each.lapsed for each in found)
 
 
-def test_the_ledger_lists_what_has_been_running_for_long(shared: Place) -> None:
+def test_the_ledger_lists_what_has_been_running_for_long(database: Place) -> None:
     """What processes claim lies above a floor that rises; durable work stays where it is."""
-    clock = shared.clock
-    store = store_of(shared.url, clock)
+    clock = database.clock
+    store = store_of(database.url, clock)
     store.open(lambda _: 1 << 62)
     worker = Worker(Caller(store, clock, itertools.count(clock.now() << 21)))
     try:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from operator import itemgetter
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from oncekey.api.admin.finding import promise_with
+from oncekey.api.admin.leads import deliveries_of, leads_of
 from oncekey.api.admin.noting import RULE, note
 from oncekey.api.admin.records import shape_of_key, shape_of_record, tenant_of
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
@@ -17,18 +18,17 @@ from oncekey.api.pages import page_of
 from oncekey.api.requests import BEFORE, LIMIT, before_in, limit_in, word_in
 from oncekey.api.schema_parts import words
 from oncekey.core.errors import InvalidInput, NotFound
+from oncekey.core.identifier import millisecond_of
 from oncekey.core.ledger import Ledger
-from oncekey.core.model import State, number_of
+from oncekey.core.looking import LOOK, Looked
+from oncekey.core.model import Link, Record, Ref, State, number_of, operation_id_of
 from oncekey.core.ports import Found, Query
-from oncekey.core.scope import namespace_of
-from oncekey.durable.shapes import Shape, json_of
+from oncekey.core.scope import Scope, namespace_of
+from oncekey.durable.shapes import json_of, time_of
 from oncekey.webhooks.purging import check_free
 from oncekey.webhooks.purging import purge as forget
 from oncekey.wire.problem import Response
 from oncekey.wire.replies import OK, ok
-
-# Records come with their bodies, so that not many are held at a time.
-_AT_A_TIME = 20
 
 
 class Purge(msgspec.Struct, forbid_unknown_fields=True):
@@ -45,14 +45,35 @@ async def list_all(call: Call) -> Response:
         word_in(call.query, "state", State),
         call.query.get("prefix"),
         before=before_in(call.query, number_of, "no operation id"),
+        limit=limit + 1,
         endpoint=call.query.get("endpoint"),
+        key=call.query.get("key"),
+        look=LOOK,
     )
-    found = await asyncio.to_thread(_page_of, call.ledger, _narrowed(query, call.query), limit + 1)
-    return page_of("keys", "next_before", found, limit, dict, itemgetter("operation_id"))
+    found = await _listed(call.ledger, _narrowed(query, call.query))
+    to = found.to
+    return page_of(
+        "keys",
+        "next_before",
+        found,
+        limit,
+        shape_of_key,
+        lambda each: each.record.operation_id,
+        further=None if to is None else operation_id_of(to),
+        beside={"looked_back_to": None if to is None else time_of(millisecond_of(to))},
+    )
 
 
 async def show(call: Call) -> Response:
-    return ok(json_of(shape_of_record(await _found(call))))
+    found = await _found(call)
+    link = found.record.link
+    state = None if link is None else await _state_of(call, link)
+    shape = {
+        **shape_of_record(found, state),
+        "leads_to": await leads_of(call, found),
+        "deliveries": await deliveries_of(call, found),
+    }
+    return ok(json_of(shape))
 
 
 async def purge(call: Call, body: Purge) -> Response:
@@ -85,16 +106,30 @@ async def _found(call: Call) -> Found:
     return found
 
 
-def _page_of(ledger: Ledger, query: Query, count: int) -> list[Shape]:
-    """Bodies are let go of as soon as they have been seen."""
-    shapes: list[Shape] = []
-    while len(shapes) < count:
-        page = ledger.list(query._replace(limit=min(_AT_A_TIME, count - len(shapes))))
-        shapes += map(shape_of_key, page)
-        if not page:
-            break
-        query = query._replace(before=page[-1].record.id)
-    return shapes
+async def _listed(ledger: Ledger, query: Query) -> Looked[Found]:
+    if query.namespace is None or query.endpoint is None or query.key is None:
+        return await asyncio.to_thread(ledger.list, query)
+    # There is one at most, and it is not looked for among others.
+    found = await ledger.alook(Ref(Scope(query.namespace, query.endpoint), query.key))
+    return Looked([found] if found is not None and _fits(found.record, query) else ())
+
+
+def _fits(record: Record, query: Query) -> bool:
+    return (
+        query.state in {None, record.state}
+        and record.ref.key.startswith(query.prefix or "")
+        and (query.before is None or record.id < query.before)
+    )
+
+
+async def _state_of(call: Call, link: Link) -> str | None:
+    """Of what a key stands for; None when that is gone."""
+    try:
+        if link.kind == "promise":
+            return (await promise_with(call, link.id)).state.name.lower()
+        return (await call.engine.execution(None, link.id)).status.name.lower()
+    except NotFound:
+        return None
 
 
 def _narrowed(query: Query, given: Mapping[str, str]) -> Query:
@@ -125,7 +160,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "/api/admin/keys",
         list_all,
         "List keys, newest first",
-        {OK: Reply("A page of them, without what was answered.", "KeysPage")},
+        {OK: Reply("Those found among the newest, without what was answered.", "KeysPage")},
         access="admin",
         query=(
             Parameter("tenant", "Only of this tenant.", _TEXT),
@@ -135,6 +170,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("endpoint", "Only of this endpoint, as `POST /orders`.", _TEXT),
             Parameter("state", "Only in this state.", words(State)),
             Parameter("prefix", "Only keys that start with this.", _TEXT),
+            Parameter("key", "Only this key.", _TEXT),
             LIMIT,
             BEFORE,
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
-from oncekey.core.model import Outcome, Record
+from oncekey.core.model import Outcome, Record, State
 from oncekey.core.ports import Found
 from oncekey.durable.shapes import Shape, time_of
 
@@ -24,7 +24,7 @@ def shape_of_key(found: Found) -> Shape:
         "namespace": scope.namespace,
         "tenant": tenant_of(scope.namespace),
         "state": record.state.name.lower(),
-        "holder": None if outcome is not None else "lapsed" if found.lapsed else "alive",
+        "holder": _holder_of(found),
         "attempts": record.attempts,
         "request_id": record.request_id or None,
         "retention": record.retention,
@@ -32,17 +32,25 @@ def shape_of_key(found: Found) -> Shape:
         "created_at": time_of(record.created_at),
         "completed_at": time_of(record.completed_at),
         "expires_at": None if outcome is None else time_of(record.expires_at),
+        "stands_for": None if record.link is None else record.link._asdict(),
     }
 
 
-def shape_of_record(found: Found) -> Shape:
+def shape_of_record(found: Found, state: str | None = None) -> Shape:
+    """`state` is that of what the key stands for."""
     record = found.record
     return {
         **shape_of_key(found),
-        "stands_for": None if record.link is None else record.link._asdict(),
+        "stands_for": None if record.link is None else {**record.link._asdict(), "state": state},
         "outcome": None if record.outcome is None else _shape_of_outcome(record.outcome),
         "timeline": _timeline_of(found),
     }
+
+
+def _holder_of(found: Found) -> str | None:
+    if found.record.state is not State.IN_PROGRESS:
+        return None
+    return "lapsed" if found.lapsed else "alive"
 
 
 def tenant_of(namespace: str) -> str | None:
