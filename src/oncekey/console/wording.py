@@ -69,6 +69,12 @@ def label_of(state: str | None) -> str:
     return (state or "–").replace("_", " ")
 
 
+def number_of(value: float) -> str:
+    """Three digits that matter, and no more."""
+    text = f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def size_of(count: int | None) -> str:
     if count is None:
         return "–"
