@@ -10,6 +10,8 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
@@ -79,8 +81,10 @@ def _run_workers(
     settings: Settings, rereading: Rereading, listening: socket.socket, banner: Banner
 ) -> None:
     click.echo(banner.text(settings.server.grpc_port))
-    workers = _Workers(settings, rereading, listening)
-    workers.run()
+    # Only this account may look into it.
+    with TemporaryDirectory(prefix="oncekey-") as folder:
+        workers = _Workers(settings, rereading, listening, Path(folder))
+        workers.run()
     if any(process.exitcode == STARTUP_FAILURE for process in workers.processes):
         raise Failure(_NO_START)
 
@@ -95,9 +99,9 @@ async def _made_to_try(
     return secret, webhook, await demo_admin_key(ledger) if wanted else None
 
 
-def _worker(settings: Settings, rereading: Rereading) -> Service:
+def _worker(settings: Settings, rereading: Rereading, folder: Path) -> Service:
     """The service of a process that says nothing, told of the signals that are about it."""
-    service = _stopping(service_of(settings))
+    service = _stopping(service_of(settings, folder))
     Reload(service, settings, rereading).hear()
     return service
 
@@ -120,9 +124,12 @@ class _Workers(Multiprocess):
     """Processes on one socket. SIGHUP has them read the configuration, where uvicorn would end each
     and start another."""
 
-    def __init__(self, settings: Settings, rereading: Rereading, listening: socket.socket) -> None:
+    def __init__(
+        self, settings: Settings, rereading: Rereading, listening: socket.socket, folder: Path
+    ) -> None:
         self._settings = settings
         self._rereading = rereading
+        self._folder = folder
         self._terminal = Terminal()
         super().__init__(_uvicorn(settings, self._ready_with(settings)), sockets=[listening])
 
@@ -152,7 +159,8 @@ class _Workers(Multiprocess):
         self._rereading.tell()
 
     def _ready_with(self, settings: Settings) -> Callable[[], Service]:
-        return functools.partial(_worker, settings, self._rereading._replace(is_worker=True))
+        rereading = self._rereading._replace(is_worker=True)
+        return functools.partial(_worker, settings, rereading, self._folder)
 
 
 class _Server(uvicorn.Server):

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 from oncekey.compose.configured import ledger_of
 from oncekey.compose.console import console_of
 from oncekey.compose.durable import DurableWork, Front, Owner
 from oncekey.compose.edge import EdgeWork
+from oncekey.compose.observing import Observing, observing_of
 from oncekey.compose.reloading import ProtectedApp, Reloadable, RetentionClasses
 from oncekey.compose.target import load_target
 from oncekey.config.settings import Settings
 from oncekey.config.webhook_settings import WebhookSettings
 from oncekey.console.app import Console
+from oncekey.core.callers import Callers
+from oncekey.core.census import Censuses
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.ledger import Ledger
 from oncekey.durable.app import App as Workflows
 from oncekey.integrations.asgi import respond
 from oncekey.integrations.lifespan import App, Lifespan, Receive, Scope, Send
+from oncekey.observe.pulse import Pulse
 from oncekey.wire.problem import problem
 
 
@@ -41,12 +46,14 @@ class Service(Lifespan):
         *,
         has_api: bool,
         console: Console | None = None,
+        observing: Observing | None = None,
         parts: Sequence[Reloadable] = (),
     ) -> None:
         self.ledger = ledger
         self.durable = durable
         self.has_api = has_api
         self.console = console
+        self.observing = observing
         self.edge_app = edge.app
         self._edge = edge
         self._parts = (edge, *parts)
@@ -59,6 +66,10 @@ class Service(Lifespan):
             if self.durable is not None:
                 await stack.enter_async_context(self.durable.running())
             await stack.enter_async_context(self._edge.running())
+            if self.observing is not None:
+                censuses = None if self.durable is None else self.durable.censuses
+                running = self.observing.running(censuses or Censuses(self.ledger))
+                await stack.enter_async_context(running)
             yield
 
     def let_go(self) -> None:
@@ -79,19 +90,24 @@ class Service(Lifespan):
             put_in_force()
 
 
-def service_of(settings: Settings) -> Service:
-    """What the settings name, on their ledger, which is closed at the end of the service."""
+def service_of(settings: Settings, folder: Path | None = None) -> Service:
+    """What the settings name, on their ledger, which is closed at the end of the service. `folder`
+    is for the processes of one server to add up what they count."""
     targets = targets_of(settings)
-    ledger = ledger_of(settings)
+    observing = observing_of(settings, folder)
+    ledger = ledger_of(settings, observer=None if observing is None else observing.watch)
     try:
-        return _service_on(ledger, settings, targets)
+        return _service_on(ledger, settings, targets, observing)
     except BaseException:
         ledger.close()
         raise
 
 
-def _service_on(ledger: Ledger, settings: Settings, targets: Targets) -> Service:
-    durable = _durable_of(settings, ledger, targets.workflows)
+def _service_on(
+    ledger: Ledger, settings: Settings, targets: Targets, observing: Observing | None
+) -> Service:
+    pulse = None if observing is None else observing.pulse
+    durable = _durable_of(settings, ledger, targets.workflows, pulse)
     app = ProtectedApp(targets.app, ledger, settings) if targets.app is not None else None
     front: App = app or _nothing
     others = (each for each in (app, durable) if each is not None)
@@ -99,7 +115,9 @@ def _service_on(ledger: Ledger, settings: Settings, targets: Targets) -> Service
     has_api = durable is not None and durable.offers_api
     console = console_of(settings, ledger, durable)
     api = None if durable is None else durable.api
-    ours: list[Owner] = [each for each in (api, console) if each is not None]
+    callers = Callers(ledger) if durable is None else durable.callers
+    metrics = None if observing is None else observing.page(settings, callers)
+    ours: list[Owner] = [each for each in (api, console, metrics) if each is not None]
     for each in ours:
         front = Front(each, front)
 
@@ -107,7 +125,15 @@ def _service_on(ledger: Ledger, settings: Settings, targets: Targets) -> Service
         return any(each.has(path) for each in ours)
 
     edge = EdgeWork(settings, ledger, durable, front, has_app=app is not None, reserved=reserved)
-    return Service(edge, ledger, durable, has_api=has_api, console=console, parts=parts)
+    return Service(
+        edge,
+        ledger,
+        durable,
+        has_api=has_api,
+        console=console,
+        observing=observing,
+        parts=parts,
+    )
 
 
 def targets_of(settings: Settings) -> Targets:
@@ -133,14 +159,15 @@ def targets_of(settings: Settings) -> Targets:
 
 
 def _durable_of(
-    settings: Settings, ledger: Ledger, workflows: Workflows | None
+    settings: Settings, ledger: Ledger, workflows: Workflows | None, pulse: Pulse | None
 ) -> DurableWork | None:
     server = settings.server
     # What a delivery resolves or starts is durable work.
     hooks = settings.upstreams or settings.providers or settings.webhooks != WebhookSettings()
     seen = settings.console.enabled and settings.admin.enabled
     asked = server.api or server.grpc_port is not None or settings.schedules or hooks or seen
-    return DurableWork(settings, ledger, workflows) if workflows is not None or asked else None
+    wanted = workflows is not None or asked
+    return DurableWork(settings, ledger, workflows, pulse) if wanted else None
 
 
 async def _nothing(scope: Scope, _: Receive, send: Send) -> None:

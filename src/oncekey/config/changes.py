@@ -9,7 +9,10 @@ from oncekey.config.settings import Settings
 
 # The ledger is open, the socket taken, the processes are there, and schedules are declared. So is
 # what was made for trying things out.
-_AT_START = ("store", "server", "app", "schedules", "restate", "console")
+_AT_START = (
+    *("store", "server", "app", "schedules", "restate", "console"),
+    *("metrics", "log", "traces"),
+)
 
 
 class Change(NamedTuple):

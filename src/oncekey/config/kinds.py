@@ -128,6 +128,17 @@ def duration_between(low: float, high: float) -> Kind:
     return read
 
 
+def share(value: Any) -> float:
+    """A part of a whole, from 0 to 1."""
+    if isinstance(value, FromEnvironment) and re.fullmatch(r"[0-9]{0,3}\.?[0-9]{1,9}", value):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidInput(f"must be a number from 0 to 1, not {_type_of(value)}")
+    if not 0 <= value <= 1:
+        raise InvalidInput(f"must be between 0 and 1, not {value}")
+    return float(value)
+
+
 def size(low: int, high: int) -> Kind:
     """Bytes: a number, or text with a unit. A thousand of each is 1024 of the one below."""
     number = whole(low, high)

@@ -27,6 +27,7 @@ from oncekey.config.kinds import (
     whole,
     words,
 )
+from oncekey.config.observe_settings import LogSettings, MetricsSettings, TracesSettings
 from oncekey.config.restate_settings import RestateSettings
 from oncekey.config.route_settings import RouteSettings
 from oncekey.config.schedule_settings import ScheduleSettings
@@ -78,6 +79,9 @@ class Settings:
     edge: EdgeSettings = section(EdgeSettings)
     admin: AdminSettings = section(AdminSettings)
     console: ConsoleSettings = section(ConsoleSettings)
+    metrics: MetricsSettings = section(MetricsSettings)
+    log: LogSettings = section(LogSettings)
+    traces: TracesSettings = section(TracesSettings)
     upstreams: Mapping[str, UpstreamSettings] = named(
         Named(upstream_name, Section(UpstreamSettings))
     )

@@ -32,6 +32,7 @@ from oncekey.core.recovery import CannotTell, DidNotHappen, Recover
 from oncekey.core.steps import Call, Nap, Pauses, Steps, inside
 
 if TYPE_CHECKING:
+    from oncekey.core.events import Seen
     from oncekey.core.ledger import Ledger
 
 # Each round lost means somebody else made progress; more than this means the store is at fault.
@@ -52,22 +53,26 @@ class Beginning:
         ledger: Ledger,
         operation: Operation,
         digest: bytes,
-        *,
         recover: Recover | None = None,
         transaction: Any = None,
+        seen: Seen | None = None,
+        *,
+        observed: bool = True,
     ) -> None:
         self._ledger = ledger
         self._operation = operation
-        self._digest = digest
+        self.digest = digest
         self._recover = recover
-        self._transaction = transaction
+        self.transaction = transaction
+        self._seen = seen
+        self._observed = observed
 
     def steps(self, wait: float, sent: Sent | None = None) -> Steps[Decision]:
         """Claim; while somebody else runs it, wait for the answer, `wait` seconds at most."""
         if self._ledger.closed:
             raise LedgerClosed
         pauses = Pauses(self._ledger.clock, wait)
-        ours = self._ledger.runs(self._operation, self._digest)
+        ours = self._ledger.runs(self._operation, self.digest)
         # What this process runs itself it need not ask the store about, not at once at least.
         ask = not ours or sent is not None
         while True:
@@ -77,14 +82,14 @@ class Beginning:
                 sent = None
                 if not isinstance(decision, Busy) or pause is None:
                     return decision
-            settled = yield Nap(self._digest, pause)
-            ours, ask = self._ledger.runs(self._operation, self._digest), True
+            settled = yield Nap(self.digest, pause)
+            ours, ask = self._ledger.runs(self._operation, self.digest), True
             if isinstance(settled, Record):
                 same = settled.fingerprint == self._operation.fingerprint
                 return Replay(settled) if same else Mismatch(settled)
 
     def _claim(self, sent: Sent | None) -> Steps[Decision]:
-        ledger, transaction = self._ledger, self._transaction
+        ledger, transaction = self._ledger, self.transaction
         insert, answer, epoch = sent or Sent(self._insert(), None, ledger.cache.epoch())
         request: Request = insert
         for _ in range(_MOST_ROUNDS):
@@ -104,13 +109,13 @@ class Beginning:
                 case Renew(record):
                     request = Replace(record.id, record.fence, insert := self._insert())
                 case TakeOver(record) as takeover:
-                    answer = yield inside(transaction, Take(record.id, self._digest, record.fence))
+                    answer = yield inside(transaction, Take(record.id, self.digest, record.fence))
                     if isinstance(answer, Held):
                         return (yield from self._taken(takeover))
                 case Replay(record) as replay:
                     # What only this transaction sees may still be rolled back.
                     if transaction is None:
-                        ledger.cache.put(self._digest, record, epoch)
+                        ledger.cache.put(self.digest, record, epoch)
                     return replay
                 case other:
                     return other
@@ -124,8 +129,12 @@ class Beginning:
         known = old.retention in self._ledger.retention_classes
         retention = old.retention if known else self._operation.retention
         first = self._operation._replace(request_id=old.request_id, retention=retention)
-        taken = Insert(old.id, self._digest, first, old.created_at, old.expires_at)
+        taken = Insert(old.id, self.digest, first, old.created_at, old.expires_at)
         proceed = self._ledger.proceed(taken, old.fence + 1)
+        if self._observed:
+            namespace, endpoint = self._operation.ref.scope
+            place = endpoint if self._seen is None else self._seen.endpoint
+            self._ledger.observe("takeover", place, namespace)
         if not takeover.ask:
             return proceed
         claim = proceed.claim
@@ -136,13 +145,13 @@ class Beginning:
             raise
         match found:
             case Outcome():
-                return Replay((yield from claim.settle_steps(found, self._transaction)))
+                return Replay((yield from claim.settle_steps(found, self.transaction)))
             case DidNotHappen():
                 return Proceed(claim)
             case CannotTell() | _:
-                yield inside(self._transaction, Abandon(old.id, claim.fence))
+                yield inside(self.transaction, Abandon(old.id, claim.fence))
                 claim.end(None)
                 return Unknown(old)
 
     def _insert(self) -> Insert:
-        return self._ledger.insert_of(self._operation, self._digest)
+        return self._ledger.insert_of(self._operation, self.digest)

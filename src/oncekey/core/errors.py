@@ -69,6 +69,11 @@ class KeyInvalid(InvalidInput):
 
     code = "idempotency-key-invalid"
 
+    def __init__(self, message: str | None = None, reason: str = "charset") -> None:
+        super().__init__(message)
+        self.reason = reason
+        """The rule in a word: empty, length, charset, prefix, quotes."""
+
 
 class RequestKeyInvalid(InvalidInput):
     """A request key is a string, not empty after trimming, of at most 200 bytes."""

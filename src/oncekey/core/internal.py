@@ -12,7 +12,9 @@ from typing import Any
 
 from oncekey.core.errors import InvalidInput
 from oncekey.core.ledger import Ledger
+from oncekey.core.scope import namespace_of
 
+DERIVED = "key-present"
 HIT = "handler-dedup-hit"
 """The event that observers are told: work that was done for an earlier delivery."""
 
@@ -44,12 +46,14 @@ class Internal:
     def once(self, token: str, function: Callable[..., Any], *args: Any) -> Any:
         """`ledger.once` under the token; work that was done before is counted."""
         ran, call = self._noting(function)
+        self._tell(DERIVED, "C")
         result = self._ledger.once(token, call, *args, **self._with_endpoint())
         self._count(ran)
         return result
 
     async def aonce(self, token: str, function: Callable[..., Any], *args: Any) -> Any:
         ran, call = self._noting(function)
+        self._tell(DERIVED, "C")
         result = await self._ledger.aonce(token, call, *args, **self._with_endpoint())
         self._count(ran)
         return result
@@ -63,7 +67,7 @@ class Internal:
         told = {name.lower(): value for name, value in headers.items()}
         replayed = told.get(_REPLAYED, "").strip().lower() == "true"
         if replayed:
-            self._ledger.observe(HIT, self._endpoint)
+            self._tell(HIT)
         return replayed
 
     def _with_endpoint(self) -> dict[str, Any]:
@@ -83,7 +87,11 @@ class Internal:
 
     def _count(self, ran: list[bool]) -> None:
         if not ran:
-            self._ledger.observe(HIT, self._endpoint)
+            self._tell(HIT)
+
+    def _tell(self, event: str, detail: str = "") -> None:
+        namespace = self._options.get("namespace") or namespace_of()
+        self._ledger.observe(event, self._endpoint, namespace, detail)
 
 
 def _awaiting(call: Callable[..., Any]) -> Callable[..., Any]:

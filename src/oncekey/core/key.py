@@ -32,15 +32,15 @@ def check_key(text: str) -> str:
         return text
     if _TICK.fullmatch(text):
         return text
-    raise KeyInvalid(_broken_rule(text))
+    raise KeyInvalid(*_broken_rule(text))
 
 
 def check_name(text: str) -> str:
     """A key chosen by code, not by a client: any printable text of bounded length."""
     if not text:
-        raise KeyInvalid("the key is empty")
+        raise KeyInvalid("the key is empty", "empty")
     if len(text) > MAX_NAME_LENGTH:
-        raise KeyInvalid(f"the key is longer than {MAX_NAME_LENGTH} characters")
+        raise KeyInvalid(f"the key is longer than {MAX_NAME_LENGTH} characters", "length")
     if _UNPRINTABLE.search(text):
         raise KeyInvalid("the key holds a control character")
     return text
@@ -51,18 +51,20 @@ def _unquote(text: str) -> str:
     # valid quoted form is quote, key, quote; a parser would accept nothing more.
     if len(text) < 2 or not text.endswith('"'):
         if text.count('"') > 1:
-            raise KeyInvalid("a quoted key must end with its quote; parameters are not allowed")
-        raise KeyInvalid("the quoted key has no closing quote")
+            told = "a quoted key must end with its quote; parameters are not allowed"
+            raise KeyInvalid(told, "quotes")
+        raise KeyInvalid("the quoted key has no closing quote", "quotes")
     return text[1:-1]
 
 
-def _broken_rule(text: str) -> str:
+def _broken_rule(text: str) -> tuple[str, str]:
+    """What to tell, and the rule in a word."""
     if not text:
-        return "the key is empty"
+        return "the key is empty", "empty"
     if len(text) > MAX_KEY_LENGTH:
-        return f"the key is longer than {MAX_KEY_LENGTH} characters"
+        return f"the key is longer than {MAX_KEY_LENGTH} characters", "length"
     if text.startswith(_RESERVED):
-        return "the key starts with the reserved prefix 't-'"
+        return "the key starts with the reserved prefix 't-'", "prefix"
     found = _FOREIGN.search(text)
     shown = ascii(found.group()) if found else ascii(text)
-    return f"the key holds {shown}; allowed are A-Z a-z 0-9 . _ ~ -"
+    return f"the key holds {shown}; allowed are A-Z a-z 0-9 . _ ~ -", "charset"

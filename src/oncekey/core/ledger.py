@@ -14,7 +14,7 @@ from oncekey.core.cache import ReplayCache
 from oncekey.core.claim import Claim
 from oncekey.core.clock import Clock, SystemClock
 from oncekey.core.decision import Decision, Mismatch, Proceed, Replay
-from oncekey.core.events import Observer, Tally
+from oncekey.core.events import Observer, Seen, Tally, Watch
 from oncekey.core.fork import around_forks
 from oncekey.core.identifier import OperationNumbers
 from oncekey.core.looking import Looked
@@ -41,6 +41,7 @@ from oncekey.core.recovery import Recover
 from oncekey.core.retention import Retention
 from oncekey.core.steps import Driver, Nap, Pauses, Steps, Watchers
 from oncekey.core.sweep import Sweep, Sweeper
+from oncekey.core.telling import tell_decision
 from oncekey.core.waiting import ThreadWaiter
 
 _CLOSING_PAUSE = 0.01
@@ -64,14 +65,20 @@ class Ledger:
         sweep_interval: float = 300.0,
         randbits: Callable[[int], int] = random.getrandbits,
         faults: Faults | None = None,
-        observer: Observer | None = None,
+        observer: Observer | Watch | None = None,
     ) -> None:
         self.store = store
         self.codec = codec
         self.clock: Clock = clock or SystemClock()
         self.retention_classes = Retention(retention)
         self.fault = faults
-        self.observe: Observer = observer or Tally()
+        self.watch = observer if isinstance(observer, Watch) else None
+        """Who sees whole requests; None when nobody does."""
+        self.observe: Observer = (
+            observer.observe if isinstance(observer, Watch) else observer or Tally()
+        )
+        if self.watch is not None:
+            store.committed = self.watch.committed
         self._numbers = OperationNumbers(randbits)
         self._watchers = Watchers()
         self._held: dict[int, Claim] = {}
@@ -83,7 +90,7 @@ class Ledger:
         self.run = self._driver.run
         self.arun = self._driver.arun
         self.send = self._driver.send
-        self._sweeper = Sweeper(store, self.clock, sweep_interval)
+        self._sweeper = Sweeper(store, self.clock, sweep_interval, self._swept)
         store.open(self._beat, faults)
         around_forks(self, in_child=Ledger._forget_parent)
         # A process that exits in good order lets go of what it holds; a killed one lapses.
@@ -98,14 +105,17 @@ class Ledger:
         wait: float = 0.0,
         recover: Recover | None = None,
         transaction: Any = None,
+        seen: Seen | None = None,
     ) -> Decision:
-        """Claim the operation, or learn what became of it; `wait` is for one that is in flight."""
+        """Claim the operation, or learn what became of it; `wait` is for one that is in flight.
+        `seen` is the request that it is for."""
         digest = operation.ref.digest
-        known = self.recall(operation, digest)
-        if known is not None:
-            return known
-        beginning = Beginning(self, operation, digest, recover=recover, transaction=transaction)
-        return self.run(beginning.steps(wait))
+        decision: Decision | None = self.recall(operation, digest)
+        if decision is None:
+            beginning = Beginning(self, operation, digest, recover, transaction, seen)
+            decision = self.run(beginning.steps(wait))
+        tell_decision(self.observe, operation, decision, seen)
+        return decision
 
     async def abegin(
         self,
@@ -114,8 +124,20 @@ class Ledger:
         wait: float = 0.0,
         recover: Recover | None = None,
         transaction: Any = None,
+        seen: Seen | None = None,
+        observed: bool = True,
     ) -> Decision:
-        digest = operation.ref.digest
+        """`observed` is False for what is told of in another way."""
+        beginning = Beginning(
+            self, operation, operation.ref.digest, recover, transaction, seen, observed=observed
+        )
+        decision = await self._abegin(beginning, operation, wait)
+        if observed:
+            tell_decision(self.observe, operation, decision, seen)
+        return decision
+
+    async def _abegin(self, beginning: Beginning, operation: Operation, wait: float) -> Decision:
+        digest = beginning.digest
         known = self.recall(operation, digest)
         if known is not None:
             return known
@@ -127,7 +149,7 @@ class Ledger:
             wait = max(0.0, wait - (self.clock.steady() - asked_at) / 1000)
         sent = None
         ours = wait > 0 and digest in self._running
-        if transaction is None and not self.closed and not ours:
+        if beginning.transaction is None and not self.closed and not ours:
             # Most keys are new, and then there is nothing to decide.
             epoch, insert = self.cache.epoch(), self.insert_of(operation, digest)
             self._running.setdefault(digest, operation)
@@ -144,7 +166,6 @@ class Ledger:
             if isinstance(answer, BaseException):
                 raise answer
             sent = Sent(insert, answer, epoch)
-        beginning = Beginning(self, operation, digest, recover=recover, transaction=transaction)
         return await self.arun(beginning.steps(wait, sent))
 
     def attach(self, ref: Ref, timeout: float) -> Record | None:
@@ -160,6 +181,10 @@ class Ledger:
 
     async def apeek(self, ref: Ref | int) -> Record | None:
         return await self.arun(self._peek(ref))
+
+    def look(self, ref: Ref | int) -> Found | None:
+        """As `peek`, with whether the one who runs it is gone."""
+        return self.run(self._look(ref))
 
     async def alook(self, ref: Ref | int) -> Found | None:
         """As `apeek`, with whether the one who runs it is gone."""
@@ -182,10 +207,6 @@ class Ledger:
         """`once` for async code; `function` may be plain or async."""
         return await self.arun(Once.of(options).steps(self, key, function, args, {}))
 
-    def look(self, ref: Ref | int) -> Found | None:
-        """As `peek`, with whether the one who runs it is gone."""
-        return self.run(self._look(ref))
-
     # -- administration ------------------------------------------------------------------
 
     def list(self, query: Query) -> Looked[Found]:
@@ -193,9 +214,13 @@ class Ledger:
         have neither headers nor body."""
         return self.store.list(query, self.clock.now())
 
+    async def aread(self, request: Any) -> Any:
+        """The answer to a request that changes nothing, without a claim waiting for it."""
+        return await asyncio.to_thread(self.store.read, request)
+
     def sweep(self, progress: Progress | None = None) -> int:
         """Delete every expired record, in small batches. Answers how many."""
-        return Sweep(self.store, self.clock).run(progress)
+        return Sweep(self.store, self.clock, told=self._swept).run(progress)
 
     def retention(self) -> dict[str, float]:
         """Seconds an outcome is kept, by class."""
@@ -214,10 +239,6 @@ class Ledger:
         while self._held and time.monotonic() < deadline:
             time.sleep(_CLOSING_PAUSE)
         self._close()
-    async def aread(self, request: Any) -> Any:
-        """The answer to a request that changes nothing, without a claim waiting for it."""
-        return await asyncio.to_thread(self.store.read, request)
-
 
     async def aclose(self, grace: float = 10.0) -> None:
         """`close` for an event loop, on which running operations go on meanwhile."""
@@ -344,6 +365,10 @@ class Ledger:
         self.cache.forget()
         self._numbers = self._numbers.renewed()
         self._sweeper = self._sweeper.renewed()
+
+    def _swept(self, deleted: int, seconds: float) -> None:
+        if self.watch is not None:
+            self.watch.swept(deleted, seconds)
 
     def _beat(self, retention: Mapping[str, float]) -> int:
         """With each heartbeat: learn the retention classes, tell the lowest number still held."""

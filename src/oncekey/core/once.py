@@ -30,6 +30,7 @@ from oncekey.core.model import NO_FINGERPRINT, Kind, Operation, Outcome, Ref, Ta
 from oncekey.core.recovery import Recover
 from oncekey.core.scope import Scope, namespace_of
 from oncekey.core.steps import Call, Steps
+from oncekey.core.telling import tell_decision
 
 if TYPE_CHECKING:
     from oncekey.core.ledger import Ledger
@@ -79,10 +80,9 @@ class Once:
         kind = self.type or _result_type(getattr(function, "__func__", function))
         operation = self._operation(key)
         digest = operation.ref.digest
-        beginning = Beginning(
-            ledger, operation, digest, recover=self.recover, transaction=self.transaction
-        )
+        beginning = Beginning(ledger, operation, digest, self.recover, self.transaction)
         decision = ledger.recall(operation, digest) or (yield from beginning.steps(self.wait))
+        tell_decision(ledger.observe, operation, decision)
         match decision:
             case Proceed(claim):
                 call = Call(functools.partial(function, *args, **kwargs), ())

@@ -122,6 +122,9 @@ class Query(NamedTuple):
 class Store(Protocol):
     """Claims and outcomes that survive. One conformance suite holds for every store."""
 
+    committed: Committed | None
+    """Told of every group that is written, where that is set."""
+
     def open(self, beat: Beat, fault: Faults | None = None) -> None:
         """Be ready; call `beat` with each heartbeat, `fault` at each point that can be killed."""
         ...
@@ -144,11 +147,15 @@ class Store(Protocol):
     def list(self, query: Query, now: int) -> Looked[Found]:
         """A page of records. Their outcomes have neither headers nor body."""
         ...
+
     def read(self, request: Any) -> Any:
         """Answer a request that changes nothing, beside what is submitted: whoever claims meanwhile
         does not wait for it. What was committed before is seen."""
         ...
 
+    def sweep(self, now: int, batch: int) -> int:
+        """Delete at most `batch` expired records; answers how many."""
+        ...
 
     def count_expired(self, now: int) -> int: ...
 
@@ -188,5 +195,7 @@ Beat = Callable[[Mapping[str, float]], int]
 """Given the retention classes in the store; answers the lowest operation number still held."""
 Progress = Callable[[int, int], None]
 """Told how many are done, of how many."""
+Committed = Callable[[int, float], None]
+"""Told how many requests shared a commit, and how many seconds it took."""
 Faults = Callable[[str], None]
 """Told the name of the point the code has reached."""

@@ -18,7 +18,7 @@ from oncekey.edge.gate import DECIDE, gate
 from oncekey.edge.hooks import WEBHOOKS, Hooks
 from oncekey.edge.identity.known import Known
 from oncekey.edge.policy import EdgeRoute, Table
-from oncekey.edge.proxy import ANONYMOUS, Proxy
+from oncekey.edge.proxy import ANONYMOUS, Admitted, Proxy
 from oncekey.edge.reading import Reading
 from oncekey.edge.recovery import OPERATIONS, Recovery
 from oncekey.edge.serving.watch import Watch
@@ -146,25 +146,42 @@ class EdgeApp:
     async def _serve(
         self, edge: Edge, asked: Asked, route: EdgeRoute, receive: Receive, send: Send
     ) -> None:
-        admitted = await _guarded(asked, edge.proxy.admit(asked, route))
-        if isinstance(admitted, Response):
-            await respond(send, admitted)
-            return
+        watch, seen = edge.proxy.watch, edge.proxy.see(asked, route)
+        status = 0
+        try:
+            admitted = await _guarded(asked, edge.proxy.admit(asked, route, seen))
+            if isinstance(admitted, Response):
+                status = admitted.status
+                await respond(send, admitted)
+                return
+            status = await self._forward(edge, asked, admitted, receive, send)
+        finally:
+            if watch is not None and seen is not None:
+                watch.end(seen, status)
+
+    async def _forward(
+        self, edge: Edge, asked: Asked, admitted: Admitted, receive: Receive, send: Send
+    ) -> int:
+        """Answers with what status it was answered."""
         reading = Reading(receive, edge.body_timeout)
+        rule = admitted.route.rule
         body: bytes | Body | AsyncIterator[bytes] | Response
         if isinstance(admitted.verdict, Pass):
             body = await reading.stream()
         else:
-            body = await reading.whole(route.rule.max_request_body, admitted.lines.content_type)
+            body = await reading.whole(rule.max_request_body, admitted.lines.content_type)
         if isinstance(body, Response):
+            if admitted.seen is not None:
+                admitted.seen.way = "refused"
             await respond(send, body)
-            return
+            return body.status
         try:
             answer = await _guarded(asked, edge.proxy.forward(asked, admitted, body))
             await send_answer(send, answer, receive)
         finally:
             if isinstance(body, Body):
                 body.close()
+        return answer.status
 
 
 async def _guarded(asked: Asked, work: Awaitable[T]) -> T | Response:

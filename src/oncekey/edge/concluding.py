@@ -69,7 +69,8 @@ class Concluding:
         """It was asked and broke off. Unless the route says otherwise, it is never run again by
         itself: everyone learns that it is not known how it ended, until somebody looks."""
         claim = self._claim
-        self._ledger.observe("uncertain", claim.operation.ref.scope.endpoint)
+        namespace, endpoint = claim.operation.ref.scope
+        self._ledger.observe("uncertain", endpoint, namespace)
         if self._route.uncertain != "refuse":
             claim.abandon()
             return self._problem(error.code)

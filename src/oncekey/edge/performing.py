@@ -57,7 +57,7 @@ class Performing:
             return _refused(problem(error.code, operation_id=operation_id))
         except UpstreamUncertain as error:
             self._tell(error)
-            self._ledger.observe("uncertain", envelope.endpoint)
+            self._ledger.observe("uncertain", envelope.endpoint, envelope.namespace)
             told = First(*problem(error.code, operation_id=operation_id))
             if route.uncertain == "refuse":
                 return Ran(outcome_of_uncertain(operation_id), told)

@@ -19,17 +19,19 @@ from oncekey.core.errors import (
     UpstreamUncertain,
     UpstreamUnreachable,
 )
+from oncekey.core.events import Seen
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Headers, Ref, make
 from oncekey.core.scope import Scope
 from oncekey.edge.asked import Answer, Asked, Pairs
 from oncekey.edge.cleaning import to_upstream
 from oncekey.edge.concluding import Concluding
-from oncekey.edge.decide import Pass, Protect, Refuse, decide
+from oncekey.edge.decide import Pass, Protect, Refuse, decide, namespace_at
 from oncekey.edge.identity.identities import Identities, Known
 from oncekey.edge.policy import EdgeRoute, Table
 from oncekey.edge.reading import RequestCut
 from oncekey.edge.sending import Listening, Listens, as_it_comes
+from oncekey.edge.telling import note_replay, note_verdict, tell_unkeyed
 from oncekey.edge.troubles import Troubles
 from oncekey.wire.answer import way_of
 from oncekey.wire.body import Body
@@ -50,6 +52,8 @@ class Admitted(NamedTuple):
     verdict: Pass | Protect
     known: Known
     lines: Lines
+    seen: Seen | None = None
+    """For those who watch, if there are any."""
 
 
 class Proxy:
@@ -57,12 +61,26 @@ class Proxy:
         self.table = table
         self.identities = identities
         self._ledger = ledger
+        self.watch = ledger.watch
         self._memo = Memo()
         self._troubles = Troubles(ledger.clock.steady)
 
     # -- the head of a request -----------------------------------------------------------
 
-    async def admit(self, asked: Asked, route: EdgeRoute) -> Admitted | Response:
+    def see(self, asked: Asked, route: EdgeRoute, began: float | None = None) -> Seen | None:
+        """The request, for those who watch; it ends where it is answered."""
+        watch = self.watch
+        if watch is None:
+            return None
+        seen = watch.begin(route.place(asked.method), began)
+        seen.policy = route.policy
+        # Until it is let in.
+        seen.way = "refused"
+        return seen
+
+    async def admit(
+        self, asked: Asked, route: EdgeRoute, seen: Seen | None = None
+    ) -> Admitted | Response:
         """Let it in, or the answer that refuses it. Nothing is run and nothing is read on."""
         known = self.identities.recall(asked.headers, asked.peer)
         if known is None:
@@ -70,7 +88,30 @@ class Proxy:
             if isinstance(found, Response):
                 return found
             known = found
-        return self.admit_known(asked, route, known)
+        admitted = self.admit_known(asked, route, known)
+        if seen is None:
+            return admitted
+        if isinstance(admitted, Response):
+            seen.namespace = namespace_at(route, known)
+            return admitted
+        note_verdict(seen, admitted.verdict)
+        return admitted._replace(seen=seen)
+
+    def see_admitted(self, asked: Asked, admitted: Admitted, began: float) -> Admitted:
+        """The same for a request that is let in already."""
+        seen = self.see(asked, admitted.route, began)
+        if seen is None:
+            return admitted
+        note_verdict(seen, admitted.verdict)
+        return admitted._replace(seen=seen)
+
+    def see_refused(
+        self, asked: Asked, route: EdgeRoute, known: Known, began: float
+    ) -> Seen | None:
+        seen = self.see(asked, route, began)
+        if seen is not None:
+            seen.namespace = namespace_at(route, known)
+        return seen
 
     def admit_known(self, asked: Asked, route: EdgeRoute, known: Known) -> Admitted | Response:
         if (known.role == "admin") != (route.level == "platform"):
@@ -78,12 +119,12 @@ class Proxy:
         again = asked.again
         lines = lines_of(asked.headers) if again is None else again[0].lines(again[1])
         verdict = decide(route, known, lines.keys)
-        if isinstance(verdict, Refuse):
-            self._ledger.observe("key-refused", route.place(asked.method))
-            return verdict.response
-        if isinstance(verdict, Pass) and route.keyed and asked.method in route.rule.methods:
-            self._ledger.observe("key-missing", route.place(asked.method))
-        return make(Admitted, (route, verdict, known, lines))
+        if type(verdict) is not Protect:
+            namespace = namespace_at(route, known)
+            tell_unkeyed(self._ledger.observe, route, asked.method, lines.keys, namespace)
+            if isinstance(verdict, Refuse):
+                return verdict.response
+        return make(Admitted, (route, verdict, known, lines, None))
 
     async def identify(self, asked: Asked, *, anonymous: bool = False) -> Known | Response:
         try:
@@ -114,17 +155,30 @@ class Proxy:
         assert isinstance(body, bytes | Body)
         return await self.protect(asked, admitted, verdict, body)
 
-    def replay(self, asked: Asked, admitted: Admitted, body: bytes) -> Response | None:
-        """The answer to a request that was answered before, to the byte, without waiting."""
+    def replay(
+        self, asked: Asked, admitted: Admitted, body: bytes, began: float = 0.0
+    ) -> Response | None:
+        """The answer to a request that was answered before, to the byte, without waiting. `began`
+        is when it came, if it is not seen by anybody so far."""
         verdict = admitted.verdict
         if isinstance(verdict, Pass):
             return None
         key = self._memo_key(asked, admitted, verdict, body)
         known = self._memo.get(key)
-        if known is not None and self._ledger.remembers(known.digest, known.record):
-            response: Response = known.response
-            return response
-        return None
+        if known is None or not self._ledger.remembers(known.digest, known.record):
+            return None
+        watch, record = self.watch, known.record
+        if watch is not None:
+            namespace, _, key = verdict
+            if admitted.seen is None:
+                place = admitted.route.place(asked.method)
+                status = known.response.status
+                watch.replayed(place, namespace, key, record, status, began)
+            else:
+                self._ledger.observe("key-present", admitted.seen.endpoint, namespace, "A")
+                note_replay(self._ledger, admitted.seen, record)
+        response: Response = known.response
+        return response
 
     async def _pass(
         self,
@@ -148,18 +202,22 @@ class Proxy:
         self, asked: Asked, admitted: Admitted, verdict: Protect, body: Whole
     ) -> Answer:
         """Run it once for its key; for a request that `replay` has no answer to."""
-        route, rule = admitted.route, admitted.route.rule
+        route, rule, seen = admitted.route, admitted.route.rule, admitted.seen
+        self._ledger.observe("key-present", route.place(asked.method), verdict.namespace, "A")
         if len(body) > rule.max_request_body:
+            _refused(seen)
             return Answer(*problem("request-too-large"))
         lines = admitted.lines
         request = Request(asked.method, asked.raw_path, asked.query, lines.content_type, body)
         scope = make(Scope, (verdict.namespace, route.place(asked.method)))
         operation = operation_of(request, verdict.raw, rule, scope, lines.request_id)
         try:
-            decision = await self._ledger.abegin(operation, wait=rule.wait, recover=rule.recover)
+            decision = await self._ledger.abegin(
+                operation, wait=rule.wait, recover=rule.recover, seen=seen
+            )
         except (StoreError, LedgerClosed) as error:
             if rule.fail_open and isinstance(error, StoreError):
-                self._ledger.observe("unprotected", scope.endpoint)
+                self._ledger.observe("unprotected", scope.endpoint, scope.namespace)
                 return await self._pass(asked, admitted, verdict.key, body)
             return Answer(*problem_of(error))
         if isinstance(decision, Proceed):
@@ -262,6 +320,11 @@ class Proxy:
             known = Remembered(ref.digest, replay.record, response_of(replay))
             self._memo.put(request, known)
         return known.response
+
+
+def _refused(seen: Seen | None) -> None:
+    if seen is not None:
+        seen.way = "refused"
 
 
 def _length_of(asked: Asked, body: Body | AsyncIterable[bytes]) -> int | None:

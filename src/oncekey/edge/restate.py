@@ -10,6 +10,7 @@ from secrets import token_bytes
 from typing import Any, NamedTuple
 
 from oncekey.core.errors import LedgerClosed, OnceKeyError, StoreError, StoreUnavailable
+from oncekey.core.events import Way as How
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Kind, Operation, make, operation_id_of
 from oncekey.core.scope import Scope
@@ -24,6 +25,7 @@ from oncekey.edge.proxy import Admitted, Whole
 from oncekey.edge.sending import go_on
 from oncekey.edge.services.proxy import ServiceProxy
 from oncekey.edge.services.upstream import ServiceUpstream
+from oncekey.edge.telling import note_replay
 from oncekey.stores.restate.calling import Broken, Calling, Unsent
 from oncekey.stores.restate.envelope import (
     LARGEST_ANSWER,
@@ -47,6 +49,10 @@ _MARGIN = 5.0
 # Whoever is called may change, when a process ends or a configuration does.
 _ELSEWHERE = 5.0
 _MOST_BESIDE = 64
+_NOT_RUN: dict[int, tuple[str, How]] = {
+    409: ("busy", "conflict"),
+    422: ("mismatch", "mismatch"),
+}
 
 
 class Way(NamedTuple):
@@ -69,7 +75,9 @@ class RestateProxy(ServiceProxy):
         self._elsewhere_until = 0
         self._beside: set[asyncio.Task[None]] = set()
 
-    def replay(self, asked: Asked, admitted: Admitted, body: bytes) -> Response | None:
+    def replay(
+        self, asked: Asked, admitted: Admitted, body: bytes, began: float = 0.0
+    ) -> Response | None:
         """Another process may have purged it."""
         return None
 
@@ -80,6 +88,9 @@ class RestateProxy(ServiceProxy):
         answer = None
         if envelope is not None:
             answer = await self._carry(asked, admitted, verdict, body, *envelope)
+            if answer is not None:
+                place = admitted.route.place(asked.method)
+                self._ledger.observe("key-present", place, verdict.namespace, "A")
         return await super().protect(asked, admitted, verdict, body) if answer is None else answer
 
     # -- the envelope ----------------------------------------------------------------------
@@ -130,12 +141,12 @@ class RestateProxy(ServiceProxy):
         handing = self._way.handing
         handing.want(envelope.nonce)
         try:
-            return await self._told(admitted.route, envelope, operation)
+            return await self._told(admitted, envelope, operation)
         except (Unsent, NotServed) as error:
             if not rule.fail_open:
                 return self._unavailable(error, asked)
             # Restate has not heard of it, and never will.
-            self._ledger.observe("unprotected", envelope.endpoint)
+            self._ledger.observe("unprotected", envelope.endpoint, envelope.namespace)
             return await self._pass(asked, admitted, verdict.key, body)
         except StoreError as error:
             return self._unavailable(error, asked)
@@ -147,11 +158,12 @@ class RestateProxy(ServiceProxy):
         return Answer(*problem_of(error))
 
     async def _told(
-        self, route: EdgeRoute, envelope: Envelope, operation: Operation
+        self, admitted: Admitted, envelope: Envelope, operation: Operation
     ) -> Answer | None:
-        digest = operation.ref.digest
+        route, digest = admitted.route, operation.ref.digest
         early = self._early(digest, envelope, route.rule.wait)
         if early is not None:
+            self._note(admitted, envelope, early)
             return Answer(*early)
         clock = asyncio.get_running_loop().time
         begun = clock()
@@ -170,9 +182,10 @@ class RestateProxy(ServiceProxy):
                     raise
                 raise StoreUnavailable("Restate ended the call without an answer") from error
             if isinstance(told, Response):
+                self._note(admitted, envelope, told)
                 return Answer(*told)
             if self._holds(told, envelope):
-                return self._answer(told, route, digest, envelope, operation)
+                return self._answer(told, admitted, digest, envelope, operation)
             # The record is what counts; this was only Restate's memory of an answer.
             self._begin(self._way.holding.forget(digest, shared))
         raise StoreUnavailable("Restate ended the call without an answer")
@@ -218,14 +231,16 @@ class RestateProxy(ServiceProxy):
     def _answer(
         self,
         reply: Reply,
-        route: EdgeRoute,
+        admitted: Admitted,
         digest: bytes,
         envelope: Envelope,
         operation: Operation,
     ) -> Answer | None:
         match reply.kind:
             case "mismatch":
-                return Answer(*problem("idempotency-key-reused"))
+                answer = problem("idempotency-key-reused")
+                self._note(admitted, envelope, answer)
+                return Answer(*answer)
             case "claimed":
                 return None
             case "elsewhere":
@@ -234,12 +249,17 @@ class RestateProxy(ServiceProxy):
             case _:
                 pass
         if reply.kind == "replay" or reply.nonce != envelope.nonce:
-            return Answer(*replay_of(reply.record(operation)))
+            record = reply.record(operation)
+            if admitted.seen is not None:
+                note_replay(self._ledger, admitted.seen, record)
+            return Answer(*replay_of(record))
         if reply.outcome is None or reply.outcome.kind is Kind.UNKEPT:
             # Nobody else is to have this answer.
             shared = shared_key(digest, envelope.fingerprint)
             self._begin(self._way.holding.forget(digest, shared))
-        return self._first(reply, route, envelope)
+        if admitted.seen is not None:
+            admitted.seen.operation = envelope.number
+        return self._first(reply, admitted.route, envelope)
 
     def _first(self, reply: Reply, route: EdgeRoute, envelope: Envelope) -> Answer:
         if reply.first is None:
@@ -259,6 +279,15 @@ class RestateProxy(ServiceProxy):
             return Answer(*problem("outcome-not-kept", operation_id=operation_id))
         marks = first_marks(operation_id, stored=False)
         return answer._replace(headers=(*answer.headers, *marks))
+
+    def _note(self, admitted: Admitted, envelope: Envelope, told: Response) -> None:
+        """Of a request that is not run, by what its caller is told."""
+        if told.status not in _NOT_RUN:
+            return
+        event, way = _NOT_RUN[told.status]
+        self._ledger.observe(event, envelope.endpoint, envelope.namespace)
+        if admitted.seen is not None:
+            admitted.seen.way = way
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Beside everything else, and as good as not at all when it fails."""

@@ -19,6 +19,7 @@ def namespaced(namespace: str, raw: str) -> str:
         most = MAX_NAMESPACED - len(namespace) - 1
         raise KeyInvalid(
             f"the key is too long: with tenant, project and subject in front of it, it may have "
-            f"{MAX_NAMESPACED} characters; for this caller that leaves {most}"
+            f"{MAX_NAMESPACED} characters; for this caller that leaves {most}",
+            "length",
         )
     return key

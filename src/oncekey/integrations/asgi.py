@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from oncekey.core.decision import Proceed, Replay
 from oncekey.core.errors import LedgerClosed, StoreError
@@ -13,8 +13,10 @@ from oncekey.core.model import Operation, Ref, make
 from oncekey.core.scope import Scope as KeyScope
 from oncekey.integrations.collector import Collector
 from oncekey.integrations.receiver import Receiver
+from oncekey.integrations.watching import Request
 from oncekey.wire.body import Body
-from oncekey.wire.exchange import Request, operation_of, response_of
+from oncekey.wire.exchange import Request as Asked
+from oncekey.wire.exchange import operation_of, response_of
 from oncekey.wire.headers import Lines, key_in, lines_of
 from oncekey.wire.identity import namespace_for, namespace_of_credentials
 from oncekey.wire.memo import LONGEST_BODY, Memo, Remembered
@@ -53,10 +55,20 @@ class IdempotencyMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            rule, endpoint = self._routes.find(scope["method"], scope["path"])
-            await self._protection(scope, receive, send, rule, endpoint)
+            rule, endpoint, place = self._routes.find(scope["method"], scope["path"])
+            await self._protection(scope, receive, send, rule, endpoint, place)
         else:
             await self.app(scope, receive, send)
+
+
+class Keyed(NamedTuple):
+    """A request under a rule, and what was found of its key."""
+
+    rule: Rule
+    endpoint: str
+    lines: Lines
+    key: str | Response | None
+    request: Request
 
 
 class Protection:
@@ -69,35 +81,54 @@ class Protection:
         self._memo = Memo()
 
     def __call__(
-        self, scope: Scope, receive: Receive, send: Send, rule: Rule, endpoint: str
-    ) -> Awaitable[None]:
-        """What to await: the app itself when there is nothing to protect."""
-        if scope["method"] not in rule.methods:
-            return self._app(scope, receive, send)
-        lines = lines_of(scope["headers"])
-        key = key_in(lines.keys, rule)
-        if key is None:
-            return self._app(scope, receive, send)
-        if isinstance(key, Response):
-            return respond(send, key)
-        return self._protect(scope, receive, send, rule, endpoint, lines, key)
-
-    async def _protect(
         self,
         scope: Scope,
         receive: Receive,
         send: Send,
         rule: Rule,
         endpoint: str,
-        lines: Lines,
-        key: str,
+        place: str = "",
+    ) -> Awaitable[None]:
+        """What to await: the app itself when there is nothing to protect. `place` is the endpoint
+        for those who count, where that is another."""
+        if scope["method"] not in rule.methods:
+            return self._app(scope, receive, send)
+        lines = lines_of(scope["headers"])
+        key = key_in(lines.keys, rule)
+        ledger = self._ledger
+        request = Request(ledger.watch, ledger.observe, scope, place or endpoint, rule)
+        request.has(key, lines, rule, known=self._identity is None)
+        if ledger.watch is not None:
+            return self._watched(scope, receive, send, Keyed(rule, endpoint, lines, key, request))
+        return self._answer(scope, receive, send, Keyed(rule, endpoint, lines, key, request))
+
+    async def _watched(self, scope: Scope, receive: Receive, send: Send, keyed: Keyed) -> None:
+        request = keyed.request
+        try:
+            await self._answer(scope, receive, request.sending(send), keyed)
+        except BaseException:
+            request.fail()
+            raise
+        request.end(request.status)
+
+    def _answer(self, scope: Scope, receive: Receive, send: Send, keyed: Keyed) -> Awaitable[None]:
+        if keyed.key is None:
+            return self._app(scope, receive, send)
+        if isinstance(keyed.key, Response):
+            return respond(send, keyed.key)
+        return self._protect(scope, receive, send, keyed, keyed.key)
+
+    async def _protect(
+        self, scope: Scope, receive: Receive, send: Send, keyed: Keyed, key: str
     ) -> None:
+        rule, endpoint, lines, _, seen = keyed
         message = await receive()
         body: bytes | Body | Response | None = message.get("body")
         # Nearly every body comes in one piece.
         if body is None or message.get("more_body", False) or len(body) > rule.most_in_memory:
             body = await read(message, receive, lines.content_type, rule.max_request_body)
             if isinstance(body, Response):
+                seen.refuse()
                 await respond(send, body)
                 return
         if self._identity is None:
@@ -107,14 +138,16 @@ class Protection:
         path = scope.get("raw_path") or scope["path"].encode()
         query = scope.get("query_string", b"")
         asked = (scope["method"], path, query, lines.content_type, body)
+        seen.is_of(namespace, key)
         known = self._memo.get((namespace, endpoint, key, asked))
         if known is not None and self._ledger.remembers(known.digest, known.record):
+            seen.replays(namespace, known.record.id, known.response.status)
             await respond(send, known.response)
             return
-        request, whose = make(Request, asked), make(KeyScope, (namespace, endpoint))
+        request, whose = make(Asked, asked), make(KeyScope, (namespace, endpoint))
         operation = operation_of(request, key, rule, whose, lines.request_id)
         try:
-            await self._decide(scope, receive, send, rule, operation, request)
+            await self._decide(scope, receive, send, keyed, operation, request)
         finally:
             if type(body) is Body:
                 body.close()
@@ -124,16 +157,18 @@ class Protection:
         scope: Scope,
         receive: Receive,
         send: Send,
-        rule: Rule,
+        keyed: Keyed,
         operation: Operation,
-        request: Request,
+        request: Asked,
     ) -> None:
-        ledger = self._ledger
+        ledger, rule, seen = self._ledger, keyed.rule, keyed.request
         try:
-            decision = await ledger.abegin(operation, wait=rule.wait, recover=rule.recover)
+            decision = await ledger.abegin(
+                operation, wait=rule.wait, recover=rule.recover, seen=seen.seen
+            )
         except (StoreError, LedgerClosed) as error:
             if rule.fail_open and isinstance(error, StoreError):
-                ledger.observe("unprotected", operation.ref.scope.endpoint)
+                seen.pass_unprotected(operation.ref.scope.namespace)
                 receiver = Receiver(request.body, receive)
                 receiver.let_through()
                 await self._app(scope, receiver, send)
@@ -149,7 +184,7 @@ class Protection:
         else:
             await respond(send, response_of(decision))
 
-    def _remembered(self, ref: Ref, request: Request, replay: Replay) -> Response:
+    def _remembered(self, ref: Ref, request: Asked, replay: Replay) -> Response:
         asked = (*ref.scope, ref.key, request)
         known = self._memo.get(asked)
         if known is None or known.record is not replay.record:

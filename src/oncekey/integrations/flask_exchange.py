@@ -16,6 +16,7 @@ from oncekey.integrations.environ import CLAIM, lines_in, read, request_in
 from oncekey.integrations.gatherer import Flow, Gatherer
 from oncekey.integrations.mark import Terms
 from oncekey.integrations.responder import close_behind, decoded, encoded
+from oncekey.integrations.watching import Request as Watched
 from oncekey.wire.body import Body
 from oncekey.wire.exchange import endpoint_of, operation_of, response_of
 from oncekey.wire.headers import Lines, key_in
@@ -28,6 +29,7 @@ IdentityOf = Callable[[Request], Identity | str | None]
 _BODY = "oncekey.body"
 _EXCHANGE = "oncekey.exchange"
 _SEEN = "oncekey.protected"
+_WATCHED = "oncekey.watched"
 # Where Flask-Login and Flask's own tutorial keep whose session it is.
 _SESSION_USERS = ("_user_id", "user_id")
 
@@ -119,26 +121,31 @@ def protect(terms: Terms, view: Callable[[], Any]) -> Any:
     environ[_SEEN] = True
     if request.method not in terms.rule.methods:
         return view()
-    lines = lines_in(environ)
+    lines, ledger = lines_in(environ), terms.ledger
     key = key_in(lines.keys, terms.rule)
+    watched = Watched(ledger.watch, ledger.observe, environ, _endpoint(), terms.rule)
+    watched.has(key, lines, terms.rule, known=terms.identity is None)
+    environ[_WATCHED] = watched
     if key is None:
         return view()
-    return _begin(terms, view, lines, key) if isinstance(key, str) else response_for(key)
+    return _begin(terms, view, lines, key, watched) if isinstance(key, str) else response_for(key)
 
 
-def _begin(terms: Terms, view: Callable[[], Any], lines: Lines, key: str) -> Any:
+def _begin(terms: Terms, view: Callable[[], Any], lines: Lines, key: str, watched: Watched) -> Any:
     environ, ledger, rule = request.environ, terms.ledger, terms.rule
     body = body_of(lines, rule)
     if not isinstance(body, Body):
+        watched.refuse()
         return response_for(body)
     whose = Scope(_namespace(terms, lines), _endpoint())
+    watched.is_of(whose.namespace, key)
     what = request_in(environ, lines.content_type, body)
     operation = operation_of(what, key, rule, whose, lines.request_id)
     try:
-        decision = ledger.begin(operation, wait=rule.wait, recover=rule.recover)
+        decision = ledger.begin(operation, wait=rule.wait, recover=rule.recover, seen=watched.seen)
     except (StoreError, LedgerClosed) as error:
         if rule.fail_open and isinstance(error, StoreError):
-            ledger.observe("unprotected", whose.endpoint)
+            watched.pass_unprotected(whose.namespace)
             return view()
         return response_for(problem_of(error))
     if isinstance(decision, Proceed):
@@ -225,12 +232,19 @@ def install_hooks(app: Flask) -> None:
 
 def _conclude(response: FlaskResponse) -> FlaskResponse:
     exchange: Exchange | Replayed | None = request.environ.get(_EXCHANGE)
-    return response if exchange is None else exchange.conclude(response)
+    answer = response if exchange is None else exchange.conclude(response)
+    watched: Watched | None = request.environ.pop(_WATCHED, None)
+    if watched is not None:
+        watched.end(answer.status_code)
+    return answer
 
 
 def _end(error: BaseException | None) -> None:
     exchange: Exchange | Replayed | None = request.environ.pop(_EXCHANGE, None)
     body: Body | Response | None = request.environ.pop(_BODY, None)
+    watched: Watched | None = request.environ.pop(_WATCHED, None)
+    if watched is not None:
+        watched.fail()
     if exchange is not None:
         exchange.end(error)
     if isinstance(body, Body) and not (exchange is not None and exchange.flows):

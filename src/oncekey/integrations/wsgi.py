@@ -20,6 +20,7 @@ from oncekey.integrations.responder import (
     WsgiApp,
     respond,
 )
+from oncekey.integrations.watching import Request
 from oncekey.wire.body import Body
 from oncekey.wire.exchange import operation_of, response_of
 from oncekey.wire.headers import Lines, key_in
@@ -54,8 +55,8 @@ class IdempotencyMiddleware:
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         path = path_in(environ).decode(errors="replace")
-        rule, endpoint = self._routes.find(environ["REQUEST_METHOD"], path)
-        return self._protection(environ, start_response, rule, endpoint)
+        rule, endpoint, place = self._routes.find(environ["REQUEST_METHOD"], path)
+        return self._protection(environ, start_response, rule, endpoint, place)
 
 
 class Keyed(NamedTuple):
@@ -66,6 +67,7 @@ class Keyed(NamedTuple):
     endpoint: str
     lines: Lines
     key: str
+    request: Request
 
 
 class Protection:
@@ -77,24 +79,45 @@ class Protection:
         self._identity = identity
 
     def __call__(
-        self, environ: Environ, start_response: StartResponse, rule: Rule, endpoint: str
+        self,
+        environ: Environ,
+        start_response: StartResponse,
+        rule: Rule,
+        endpoint: str,
+        place: str = "",
     ) -> Iterable[bytes]:
-        if environ["REQUEST_METHOD"] in rule.methods:
-            lines = lines_in(environ)
-            key = key_in(lines.keys, rule)
+        """`place` is the endpoint for those who count, where that is another."""
+        if environ["REQUEST_METHOD"] not in rule.methods:
+            return self._app(environ, start_response)
+        lines = lines_in(environ)
+        key = key_in(lines.keys, rule)
+        ledger = self._ledger
+        request = Request(ledger.watch, ledger.observe, environ, place or endpoint, rule)
+        request.has(key, lines, rule, known=self._identity is None)
+        start = request.starting(start_response)
+        try:
             if isinstance(key, str):
-                return self._protect(Keyed(environ, rule, endpoint, lines, key), start_response)
-            if key is not None:
-                return respond(start_response, key)
-        return self._app(environ, start_response)
+                answer = self._protect(Keyed(environ, rule, endpoint, lines, key, request), start)
+            elif key is not None:
+                answer = respond(start, key)
+            else:
+                answer = self._app(environ, start)
+        except BaseException:
+            request.fail()
+            raise
+        # What is streamed goes on from here; an app that has not begun to is taken to be well.
+        request.end(request.status or None)
+        return answer
 
     def _protect(self, keyed: Keyed, start_response: StartResponse) -> Iterable[bytes]:
-        environ, rule, endpoint, lines, key = keyed
+        environ, rule, endpoint, lines, key, seen = keyed
         body = read(environ, lines.content_type, rule.max_request_body)
         if not isinstance(body, Body):
+            seen.refuse()
             return respond(start_response, body)
         try:
             whose = Scope(self._namespace(environ, lines), endpoint)
+            seen.is_of(whose.namespace, key)
             request = request_in(environ, lines.content_type, body)
             operation = operation_of(request, key, rule, whose, lines.request_id)
             return self._decide(keyed, operation, body, start_response)
@@ -108,10 +131,11 @@ class Protection:
         """Whoever answers closes the body, when its answer is closed."""
         ledger, environ, rule = self._ledger, keyed.environ, keyed.rule
         try:
-            decision = ledger.begin(operation, wait=rule.wait, recover=rule.recover)
+            seen = keyed.request.seen
+            decision = ledger.begin(operation, wait=rule.wait, recover=rule.recover, seen=seen)
         except (StoreError, LedgerClosed) as error:
             if rule.fail_open and isinstance(error, StoreError):
-                ledger.observe("unprotected", keyed.endpoint)
+                keyed.request.pass_unprotected(operation.ref.scope.namespace)
                 return Closing(self._app(environ, start_response), body)
             return Whole(respond(start_response, problem_of(error)), body.close)
         if isinstance(decision, Proceed):

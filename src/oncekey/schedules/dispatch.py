@@ -66,7 +66,7 @@ class Dispatcher:
         self, stored: StoredSchedule, spec: Spec, tick: int
     ) -> Done | Elsewhere | NotHere:
         ref = ref_of(stored, tick)
-        match await self._ledger.abegin(Operation(ref, retention=_RETENTION)):
+        match await self._ledger.abegin(Operation(ref, retention=_RETENTION), observed=False):
             case Proceed(claim):
                 return await self._run(claim, stored, spec, tick)
             case Replay(record):

@@ -43,6 +43,7 @@ class SqlStore(ABC):
         self._writer: Writer | None = None
         self._closed = False
         self._beaten_at = self._woke_at = _NEVER
+        self.committed: Committed | None = None
 
     def open(self, beat: Beat, fault: Faults | None = None) -> None:
         self._beat = beat
@@ -71,10 +72,10 @@ class SqlStore(ABC):
     def list(self, query: Query, now: int) -> Looked[Found]:
         return self._administration.list(query, now)
 
-    def sweep(self, now: int, batch: int) -> int:
     def read(self, request: Any) -> Any:
         return self._administration.read(request)
 
+    def sweep(self, now: int, batch: int) -> int:
         return self._administration.sweep(now, batch)
 
     def count_expired(self, now: int) -> int:
@@ -171,7 +172,12 @@ class SqlStore(ABC):
                 raise LedgerClosed
             if self._writer is None:
                 self._arrive()
-                self._writer = Writer(self._line, threads=self.writers, heartbeat=self._heartbeat)
+                self._writer = Writer(
+                    self._line,
+                    threads=self.writers,
+                    heartbeat=self._heartbeat,
+                    committed=self.committed,
+                )
                 self._writer.start()
             return self._writer
 

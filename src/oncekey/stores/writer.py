@@ -16,6 +16,7 @@ from oncekey.core.errors import LedgerClosed, StoreError, StoreUnavailable
 from oncekey.core.model import make
 from oncekey.core.ports import (
     Abandon,
+    Committed,
     Insert,
     Release,
     Replace,
@@ -67,7 +68,12 @@ class Writer:
     """The list of what waits, and the threads that commit it."""
 
     def __init__(
-        self, connect: Callable[[], Session], *, threads: int = 1, heartbeat: float = 5.0
+        self,
+        connect: Callable[[], Session],
+        *,
+        threads: int = 1,
+        heartbeat: float = 5.0,
+        committed: Committed | None = None,
     ) -> None:
         self._heartbeat = heartbeat
         self._pending: list[Job] = []
@@ -76,7 +82,7 @@ class Writer:
         self._lock = threading.Lock()
         self._sleepers: list[threading.Lock] = []
         self._closing = False
-        self._lines = [_Line(connect) for _ in range(threads)]
+        self._lines = [_Line(connect, committed) for _ in range(threads)]
         self._threads = [
             threading.Thread(target=self._run, args=(number,), daemon=True, name="oncekey-writer")
             for number in range(threads)
@@ -181,8 +187,9 @@ class Writer:
 class _Line:
     """A session that is made again when it breaks. Whoever uses it has the `turn`."""
 
-    def __init__(self, connect: Callable[[], Session]) -> None:
+    def __init__(self, connect: Callable[[], Session], committed: Committed | None = None) -> None:
         self._connect = connect
+        self._committed = committed
         self._session: Session | None = None
         self.turn = threading.Lock()
 
@@ -196,6 +203,7 @@ class _Line:
     def commit(self, jobs: list[Job]) -> list[Job]:
         """Answers the jobs; gives back those that must be tried again."""
         sent = False
+        began = time.perf_counter()
         try:
             session = self._open()
             sent = True
@@ -213,6 +221,8 @@ class _Line:
             deliver([(jobs[0].waiter, failure)])
             return _undo(jobs[0].request)
         deliver(zip([job.waiter for job in jobs], answers, strict=True))
+        if self._committed is not None:
+            self._committed(len(jobs), time.perf_counter() - began)
         return []
 
     def beat(self) -> None:

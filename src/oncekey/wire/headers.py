@@ -90,6 +90,23 @@ def key_in(lines: Sequence[bytes], rule: Rule) -> str | Response | None:
         return problem("idempotency-key-invalid", str(error))
 
 
+def trouble_in(lines: Sequence[bytes], rule: Rule) -> tuple[str, str]:
+    """Of a request without a key, or whose key `key_in` refuses: the event that observers are told,
+    and the policy that misses a key, or the rule that one breaks."""
+    if not lines:
+        return "key-missing", "REQUIRED_A" if rule.key == "required" else "ACCEPTED"
+    if rule.key == "prohibited":
+        return "key-invalid", "prohibited"
+    if len(lines) > 1:
+        return "key-invalid", "multiple"
+    try:
+        parse_key(lines[0].decode("latin-1"))
+    except KeyInvalid as error:
+        return "key-invalid", error.reason
+    # A good one, too long with the caller in front of it.
+    return "key-invalid", "length"
+
+
 def request_id_in(value: bytes) -> str:
     """The caller's own id of this request, when it is one that can be shown again."""
     return value.decode("ascii") if _REQUEST_ID.fullmatch(value) else ""

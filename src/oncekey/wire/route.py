@@ -41,12 +41,14 @@ class Routes:
         self._routes = tuple(routes)
         self._default = default
 
-    def find(self, method: str, path: str) -> tuple[Rule, str]:
-        """The rule for a request, and the endpoint its key belongs to."""
+    def find(self, method: str, path: str) -> tuple[Rule, str, str]:
+        """The rule for a request, the endpoint its key belongs to, and what those who count call
+        it: paths that no route names are all one to them."""
         for each in self._routes:
             if method in each.rule.methods and each.pattern.fullmatch(path):
-                return each.rule, endpoint_of(method, each.path)
-        return self._default, endpoint_of(method, path)
+                endpoint = endpoint_of(method, each.path)
+                return each.rule, endpoint, endpoint
+        return self._default, endpoint_of(method, path), f"{method} {{path}}"
 
 
 def _expression_of(path: str) -> str:

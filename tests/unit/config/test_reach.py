@@ -149,6 +149,16 @@ CASES: list[tuple[str, str, Any, dict[str, str]]] = [
     ("restate.max_attempts", "70", 70, {}),
     ("restate.on_max_attempts", "kill", "kill", {}),
     ("restate.startup_timeout", "2m", 120.0, {}),
+    ("metrics.enabled", "no", False, {}),
+    ("metrics.access", "anyone", "anyone", {}),
+    ("metrics.max_tenants", "7", 7, {}),
+    ("metrics.max_endpoints", "9", 9, {}),
+    ("log.format", "json", "json", {}),
+    ("log.level", "warning", "warning", {}),
+    ("log.requests", "all", "all", {}),
+    ("traces.endpoint", "http://127.0.0.1:4318", "http://127.0.0.1:4318", {}),
+    ("traces.sample", "0.25", 0.25, {}),
+    ("traces.service", "till", "till", {}),
 ]
 INSTEAD = [
     ("providers.0.identifier.json", "/id", "/id", "providers.0.identifier.header", PROVIDER),

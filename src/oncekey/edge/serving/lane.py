@@ -4,13 +4,15 @@ ASGI between. uvicorn's protocol does what is left: whatever is not small, or no
 from __future__ import annotations
 
 import asyncio
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from oncekey.core.errors import InvalidInput
+from oncekey.core.events import Seen
 from oncekey.core.model import make
 from oncekey.edge.app import Edge, EdgeApp, decided
 from oncekey.edge.asked import Answer, Asked
-from oncekey.edge.decide import Pass
+from oncekey.edge.decide import Pass, Protect
 from oncekey.edge.gate import DECIDE, gate
 from oncekey.edge.policy import EdgeRoute
 from oncekey.edge.proxy import Admitted, Proxy
@@ -309,6 +311,7 @@ class EdgeProtocol(Writing):
         """At once where nothing has to be waited for."""
         edge, route = taken.edge, taken.route
         proxy = edge.proxy
+        began = 0.0 if proxy.watch is None else perf_counter()
         identities = proxy.identities
         known = (
             identities.recall(asked.headers, asked.peer)
@@ -316,24 +319,31 @@ class EdgeProtocol(Writing):
             else identities.recall_by(asked.again[0].credential)
         )
         if known is None:
-            self.begin(self._identified(taken, asked, body), asked, cycle)
+            if route is not None:
+                cycle.seen = proxy.see(asked, route, began)
+            self.begin(self._identified(taken, asked, body, cycle.seen), asked, cycle)
             return
         if route is None:
             self.write(gate(edge.table, known, asked), asked, cycle)
             return
         admitted = proxy.admit_known(asked, route, known)
         if isinstance(admitted, Response):
+            cycle.seen = proxy.see_refused(asked, route, known, began)
             self.write(admitted, asked, cycle)
             return
         verdict = admitted.verdict
+        if isinstance(verdict, Protect):
+            response = proxy.replay(asked, admitted, body, began)
+            if response is not None:
+                self.write(response, asked, cycle)
+                return
+        if proxy.watch is not None:
+            admitted = proxy.see_admitted(asked, admitted, began)
+            cycle.seen = admitted.seen
         if isinstance(verdict, Pass):
             self._pass(proxy, asked, admitted, body, cycle)
-            return
-        response = proxy.replay(asked, admitted, body)
-        if response is None:
-            self.begin(proxy.protect(asked, admitted, verdict, body), asked, cycle)
         else:
-            self.write(response, asked, cycle)
+            self.begin(proxy.protect(asked, admitted, verdict, body), asked, cycle)
 
     def _pass(
         self, proxy: Proxy, asked: Asked, admitted: Admitted, body: bytes, cycle: Any
@@ -343,11 +353,13 @@ class EdgeProtocol(Writing):
         except InvalidInput as error:
             self.write(problem_of(error), asked, cycle)
 
-    async def _identified(self, taken: Taken, asked: Asked, body: bytes) -> Answer | Response:
+    async def _identified(
+        self, taken: Taken, asked: Asked, body: bytes, seen: Seen | None
+    ) -> Answer | Response:
         edge, route = taken.edge, taken.route
         if route is None:
             return await decided(edge, asked)
-        admitted = await edge.proxy.admit(asked, route)
+        admitted = await edge.proxy.admit(asked, route, seen)
         if isinstance(admitted, Admitted):
             return await edge.proxy.forward(asked, admitted, body)
         return admitted

@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from typing import Any, Protocol
 
 from oncekey.core.errors import UpstreamError
+from oncekey.core.events import Seen
 from oncekey.core.model import Headers, make
 from oncekey.edge.asked import Answer, Asked
 from oncekey.edge.policy import EdgeRoute
@@ -30,7 +31,7 @@ class _Event:
 class Cycle:
     """What the protocol asks about an exchange that is under way."""
 
-    __slots__ = ("disconnected", "keep_alive", "knows_chunks", "response_complete")
+    __slots__ = ("disconnected", "keep_alive", "knows_chunks", "response_complete", "seen")
     message_event = _Event()
     response_started = False
 
@@ -40,6 +41,8 @@ class Cycle:
         """Whether the client does: one of HTTP/1.0 reads until the connection ends."""
         self.disconnected = False
         self.response_complete = False
+        self.seen: Seen | None = None
+        """The request, for those who watch; the answer ends it."""
 
 
 class Passing:

@@ -66,6 +66,8 @@ class Writing(StrictHttp):
     def write(self, answer: Response | Answer, asked: Asked | None, cycle: Any) -> None:
         """The whole answer to what is under way."""
         transport = self.transport
+        if cycle.seen is not None:
+            self._end(cycle, answer[0])
         if transport.is_closing():
             # The client has gone; what it asked for is done all the same.
             cycle.response_complete = True
@@ -78,6 +80,11 @@ class Writing(StrictHttp):
             transport.write(self._head_of(status, headers, cycle, framing) + body)
         self._complete(cycle)
 
+    def _end(self, cycle: Any, status: int) -> None:
+        """Those who watch learn what it was answered."""
+        seen, cycle.seen = cycle.seen, None
+        self.app.edge_app.edge.proxy.watch.end(seen, status)
+
     def _head_of(self, status: int, headers: Headers | Pairs, cycle: Any, framing: bytes) -> bytes:
         """`framing` says where the body ends, unless one of `headers` does."""
         added, _ = _added(self.server_state.default_headers)
@@ -87,6 +94,8 @@ class Writing(StrictHttp):
 
     async def _stream(self, answer: Answer, rest: Any, cycle: Any) -> None:
         status, headers, body, _ = answer
+        if cycle.seen is not None:
+            self._end(cycle, status)
         measured = any(name == b"content-length" for name, _ in headers)
         chunked = cycle.knows_chunks and not measured
         framing = _CHUNKED if chunked else b""

@@ -41,6 +41,13 @@ def endpoint_of_request(request: Any) -> str:
     return endpoint_of(request.method, f"/{match.route}" if match else request.path)
 
 
+def place_of_request(request: Any) -> str:
+    """The same for those who count: paths that no route names are all one to them."""
+    if request.resolver_match:
+        return endpoint_of_request(request)
+    return f"{request.method} {{path}}"
+
+
 def capture(request: Any, rule: Rule) -> Body | Response:
     """The body, read once and handed on: whoever reads the request next finds it unread."""
     known: Body | None = request.__dict__.get(_CAPTURED)

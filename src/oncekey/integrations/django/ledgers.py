@@ -103,6 +103,7 @@ class Ledgers:
                 lease=chosen.lease_seconds,
                 retention={RETENTION: chosen.ttl_seconds},
                 migrate=False,
+                observer=chosen.observer,
             )
         except SchemaOutdated as error:
             raise SchemaOutdated(_migrate_first(alias)) from error
@@ -120,6 +121,7 @@ class Ledgers:
                 retention={RETENTION: preferences().ttl_seconds},
                 cache_bytes=0,
                 sweep_interval=0,
+                observer=preferences().observer,
             )
         return ledger
 

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
+from oncekey.core.events import Watch
 from oncekey.core.retention import MAX_SECONDS
 from oncekey.wire.rule import Rule
 
@@ -28,6 +29,7 @@ DEFAULTS: dict[str, Any] = {
     "IDEMPOTENCY_LEASE_SECONDS": 15.0,
     "IDEMPOTENCY_MAX_REQUEST_BODY": 64 << 20,
     "IDEMPOTENCY_MAX_STORED_BODY": 1 << 20,
+    "IDEMPOTENCY_OBSERVER": None,
     "IDEMPOTENCY_ORGANIZATION": None,
     "IDEMPOTENCY_REQUIRED": False,
     "IDEMPOTENCY_STORE_SERVER_ERRORS": False,
@@ -54,6 +56,8 @@ class Preferences:
     ttl_seconds: float
     lease_seconds: float
     organization: Callable[[Any], Any] | None
+    observer: Any
+    """An `Observer`, or a `Watch`, for whoever counts."""
     rule: Rule
 
 
@@ -68,6 +72,7 @@ def preferences() -> Preferences:
         ttl_seconds=get("KEY_TTL_HOURS") * 3600,
         lease_seconds=get("LEASE_SECONDS"),
         organization=_function_of(get("ORGANIZATION")),
+        observer=_function_of(get("OBSERVER")),
         rule=Rule(
             key="required" if get("REQUIRED") else "optional",
             in_flight=get("IN_FLIGHT"),
@@ -115,6 +120,8 @@ def _fault_in(name: str, value: Any) -> str | None:
     if name == "IDEMPOTENCY_DATABASE":
         known = ", ".join(sorted(settings.DATABASES))
         return None if value in settings.DATABASES else f"Use one of DATABASES: {known}."
+    if name == "IDEMPOTENCY_OBSERVER" and isinstance(value, Watch):
+        return None
     return _fault_in_function(value)
 
 

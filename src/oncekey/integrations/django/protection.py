@@ -6,12 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from oncekey.core.errors import ConfigurationError
+from oncekey.core.events import Watch
 from oncekey.integrations.django import background
-from oncekey.integrations.django.exchange import capture, django_response, forget_body
+from oncekey.integrations.django.exchange import (
+    capture,
+    django_response,
+    forget_body,
+    place_of_request,
+)
 from oncekey.integrations.django.preferences import Preferences, preferences
 from oncekey.integrations.django.settling import Exchange
 from oncekey.integrations.django.steps import adrive, drive
 from oncekey.integrations.environ import CLAIM, lines_in
+from oncekey.integrations.watching import Request as Watched
 from oncekey.wire.body import Body
 from oncekey.wire.headers import key_in
 from oncekey.wire.problem import Response
@@ -47,7 +54,42 @@ class Protection:
 
     def call(self, request: Any, view: Callable[[], Any]) -> Any:
         """Call a view that blocks. `request` is Django's or that of REST framework."""
-        started = self._start(request, blocking=True)
+        watched = self._watched(request)
+        if watched is None:
+            return self._call(request, view, None)
+        try:
+            response = self._call(request, view, watched)
+        except BaseException:
+            watched.fail()
+            raise
+        watched.end(getattr(response, "status_code", None))
+        return response
+
+    async def acall(self, request: Any, view: Callable[[], Any]) -> Any:
+        """Call a view that is awaited."""
+        watched = self._watched(request)
+        if watched is None:
+            return await self._acall(request, view, None)
+        try:
+            response = await self._acall(request, view, watched)
+        except BaseException:
+            watched.fail()
+            raise
+        watched.end(getattr(response, "status_code", None))
+        return response
+
+    def _watched(self, request: Any) -> Watched | None:
+        """For those who watch, if there are any."""
+        observer, rule = preferences().observer, self.rule
+        http = getattr(request, "_request", request)
+        if observer is None or request.method not in rule.methods or CLAIM in http.META:
+            return None
+        watch = observer if isinstance(observer, Watch) else None
+        observe = observer if watch is None else watch.observe
+        return Watched(watch, observe, http.META, place_of_request(http), rule)
+
+    def _call(self, request: Any, view: Callable[[], Any], watched: Watched | None) -> Any:
+        started = self._start(request, watched, blocking=True)
         if started is None:
             return view()
         if not isinstance(started, Exchange):
@@ -59,9 +101,8 @@ class Protection:
         finally:
             forget_body(started.http, response)
 
-    async def acall(self, request: Any, view: Callable[[], Any]) -> Any:
-        """Call a view that is awaited."""
-        started = self._start(request, blocking=False)
+    async def _acall(self, request: Any, view: Callable[[], Any], watched: Watched | None) -> Any:
+        started = self._start(request, watched, blocking=False)
         if started is None:
             return await view()
         if not isinstance(started, Exchange):
@@ -78,7 +119,9 @@ class Protection:
         body = capture(request, rule)
         return None if isinstance(body, Body) else body
 
-    def _start(self, request: Any, *, blocking: bool) -> Exchange | Response | None:
+    def _start(
+        self, request: Any, watched: Watched | None, *, blocking: bool
+    ) -> Exchange | Response | None:
         """The exchange, the answer that refuses it, or nothing: then the view just runs."""
         rule = self.rule
         http = getattr(request, "_request", request)
@@ -87,14 +130,20 @@ class Protection:
             return None
         lines = lines_in(http.META)
         key = key_in(lines.keys, rule)
+        if watched is not None:
+            watched.has(key, lines, rule, known=preferences().organization is None)
         if not isinstance(key, str):
             return key
         body = capture(http, rule)
         if not isinstance(body, Body):
+            if watched is not None:
+                watched.refuse()
             return body
-        return Exchange(
+        exchange = Exchange(
             request, http, rule, lines, key, body, atomic=self._atomic, blocking=blocking
         )
+        exchange.watched = watched
+        return exchange
 
 
 async def _arun(exchange: Exchange, view: Callable[[], Any]) -> Any:

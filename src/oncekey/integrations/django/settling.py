@@ -40,6 +40,7 @@ from oncekey.integrations.django.preferences import preferences
 from oncekey.integrations.django.steps import Run, Steps, Work, attach, begin, release, settle
 from oncekey.integrations.environ import CLAIM
 from oncekey.integrations.gatherer import Gatherer
+from oncekey.integrations.watching import Request as Watched
 from oncekey.wire.answer import WINNER_WAIT, first_marks
 from oncekey.wire.body import Body
 from oncekey.wire.exchange import operation_of, replay_of, response_of, terminal_outcome
@@ -81,13 +82,18 @@ class Exchange:
         self._shares = False
         self._running = False
         self._lost = False
+        self.watched: Watched | None = None
 
     def steps(self) -> Steps[Any]:
         rule = self._rule
         try:
             operation = yield Work(self._plan)
             decision: Decision = yield begin(
-                self._ledger, operation, wait=rule.wait, recover=rule.recover
+                self._ledger,
+                operation,
+                wait=rule.wait,
+                recover=rule.recover,
+                seen=None if self.watched is None else self.watched.seen,
             )
         except (StoreError, LedgerClosed) as error:
             return (yield from self._without_ledger(error))
@@ -102,11 +108,14 @@ class Exchange:
         self._ledger = ledgers().of(alias)
         # Async code has no transactions: there, claim and outcome are written one by one.
         self._shares = self._blocking and (self._atomic or is_atomic(self._connection))
+        namespace = namespace_of_request(self._request, self._lines)
+        if self.watched is not None:
+            self.watched.is_of(namespace, self._key)
         return operation_of(
             request_of(self.http, self._lines, self._body),
             self._key,
             self._rule,
-            Scope(namespace_of_request(self._request, self._lines), endpoint_of_request(self.http)),
+            Scope(namespace, endpoint_of_request(self.http)),
             self._lines.request_id,
         )
 
@@ -115,8 +124,8 @@ class Exchange:
         log.error("%s: the ledger cannot be used: %s", endpoint, error)
         if not self._rule.fail_open:
             return django_response(problem_of(error))
-        if hasattr(self, "_ledger"):
-            self._ledger.observe("unprotected", endpoint)
+        if self.watched is not None:
+            self.watched.pass_unprotected(namespace_of_request(self._request, self._lines))
         return (yield Run())
 
     # -- the view and its outcome --------------------------------------------------------

@@ -32,6 +32,8 @@ _GUEST = -1
 class ConnectionStore:
     """`neighbour` answers how a ledger of its own, if this process has one, judges holders."""
 
+    committed: Committed | None = None
+
     def __init__(self, alias: str, neighbour: Callable[[], Setting | None]) -> None:
         self._alias = alias
         self._neighbour = neighbour
@@ -59,11 +61,11 @@ class ConnectionStore:
     def list(self, query: Query, now: int) -> Looked[Found]:
         return self._administration.list(query, now)
 
-    def sweep(self, now: int, batch: int) -> int:
-        return self._administration.sweep(now, batch)
     def read(self, request: Any) -> Any:
         return self._administration.read(request)
 
+    def sweep(self, now: int, batch: int) -> int:
+        return self._administration.sweep(now, batch)
 
     def count_expired(self, now: int) -> int:
         return self._administration.count_expired(now)

@@ -13,6 +13,7 @@ from oncekey.core.ports import (
     Abandon,
     Answer,
     Beat,
+    Committed,
     Faults,
     Found,
     Gone,
@@ -34,8 +35,8 @@ from oncekey.stores.memory.api_keys import MemoryApiKeys
 from oncekey.stores.memory.audit import MemoryAudit
 from oncekey.stores.memory.claims import Claims
 from oncekey.stores.memory.deliveries import MemoryDeliveries
-from oncekey.stores.memory.schedules import MemorySchedules
 from oncekey.stores.memory.looking import looked
+from oncekey.stores.memory.schedules import MemorySchedules
 from oncekey.stores.memory.webhooks import MemoryWebhooks
 from oncekey.stores.memory.work import MemoryWork
 
@@ -43,6 +44,8 @@ _OWNER, _NOBODY = 1, 0
 
 
 class MemoryStore:
+    committed: Committed | None = None
+
     def __init__(self) -> None:
         self._claims = Claims()
         self._retention: dict[str, float] = {}
@@ -154,15 +157,15 @@ class MemoryStore:
         page = looked(records[::-1], query, lambda record: _matches(record, query, now))
         return Looked((self._found(without_answer(record)) for record in page), page.to)
 
-    def sweep(self, now: int, batch: int) -> int:
-        with self._lock:
-            expired = [each for each in self._claims.all() if self._is_expired(each, now)][:batch]
     def read(self, request: Any) -> Any:
         if self._closed:
             raise LedgerClosed
         with self._lock:
             return self._answer(request)
 
+    def sweep(self, now: int, batch: int) -> int:
+        with self._lock:
+            expired = [each for each in self._claims.all() if self._is_expired(each, now)][:batch]
             for record in expired:
                 self._claims.forget(record.id)
             return len(expired) or self._deliveries.sweep(now, batch)
@@ -206,9 +209,9 @@ def _matches(record: Record, query: Query, now: int) -> bool:
     return (
         (query.state is None or record.state is query.state)
         and (query.prefix is None or record.ref.key.startswith(query.prefix))
+        and query.key in {None, record.ref.key}
         and _is_inside(record.ref.scope, query)
         and record.id > query.after
-        and query.key in {None, record.ref.key}
         and not (record.outcome is not None and record.expires_at <= now)
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 from oncekey.core.errors import LedgerClosed, OnceKeyError, StoreError, StoreUnavailable
-from oncekey.core.ports import Abandon, Beat, Faults, Release, Settle, Waiter
+from oncekey.core.ports import Abandon, Beat, Committed, Faults, Release, Settle, Waiter
 from oncekey.core.waiting import deliver
 from oncekey.core.work import Withdraw
 from oncekey.stores.restate import owners
@@ -126,14 +126,17 @@ class Cluster:
         self.retaining.configure(classes)
         await self.retaining.apply(await self.owners("retention", None))
 
-    def submit(self, request: Any, waiter: Waiter) -> None:
-        task = asyncio.get_running_loop().create_task(self._tell(request, waiter))
+    def submit(self, request: Any, waiter: Waiter, committed: Committed | None = None) -> None:
+        task = asyncio.get_running_loop().create_task(self._tell(request, waiter, committed))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
-    async def _tell(self, request: Any, waiter: Waiter) -> None:
+    async def _tell(self, request: Any, waiter: Waiter, committed: Committed | None) -> None:
+        began = time.perf_counter()
         try:
             answer = await self.answer(request)
+            if committed is not None:
+                committed(1, time.perf_counter() - began)
         except asyncio.CancelledError:
             answer = LedgerClosed()
         except OnceKeyError as error:

@@ -28,6 +28,8 @@ log = logging.getLogger("oncekey")
 class RestateStore:
     dispatches = True
     """Executions that are ready are not picked up: Restate calls whoever runs them."""
+    committed: Committed | None = None
+    """Here each request is a group of its own."""
 
     def __init__(
         self,
@@ -64,7 +66,7 @@ class RestateStore:
         self._start()
 
     def submit(self, request: Any, waiter: Waiter) -> None:
-        self._hand_over(lambda cluster: cluster.submit(request, waiter))
+        self._hand_over(lambda cluster: cluster.submit(request, waiter, self.committed))
 
     def ask_within(self, transaction: Any, request: Request) -> Answer:
         raise ConfigurationError(
@@ -81,11 +83,11 @@ class RestateStore:
         found: Looked[Found] = self._run(lambda cluster: cluster.claims.listed(query, now))
         return found
 
-    def sweep(self, now: int, batch: int) -> int:
-        return int(self._run(lambda cluster: cluster.sweep(now, batch)))
     def read(self, request: Any) -> Any:
         return self._run(lambda cluster: cluster.answer(request))
 
+    def sweep(self, now: int, batch: int) -> int:
+        return int(self._run(lambda cluster: cluster.sweep(now, batch)))
 
     def count_expired(self, now: int) -> int:
         return int(self._run(lambda cluster: cluster.count_expired(now)))

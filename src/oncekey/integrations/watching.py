@@ -1,0 +1,118 @@
+"""Requests to an application, for those who watch: begun and ended around its middleware."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from oncekey.core.events import Observer, Seen, Watch
+from oncekey.core.scope import namespace_of
+from oncekey.wire.headers import Lines, trouble_in
+from oncekey.wire.problem import Response
+from oncekey.wire.rule import Rule
+
+SEEN = "oncekey.seen"
+"""Where a request carries it: one middleware may stand behind another."""
+
+_POLICIES = {
+    "required": "REQUIRED_A",
+    "optional": "ACCEPTED",
+    "prohibited": "PROHIBITED",
+    "ignored": "HANDLER_INTERNAL_C",
+}
+_OK, _BROKEN = 200, 500
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+class Request:
+    """One request under a rule. `first` is False where another middleware has begun it."""
+
+    __slots__ = ("_observe", "_watch", "first", "place", "seen", "status")
+
+    def __init__(
+        self,
+        watch: Watch | None,
+        observe: Observer,
+        carried: dict[str, Any],
+        place: str,
+        rule: Rule,
+    ) -> None:
+        self._watch = watch
+        self._observe = observe
+        self.place = place
+        self.status = 0
+        self.seen: Seen | None = carried.get(SEEN)
+        self.first = self.seen is None
+        if watch is None:
+            return
+        if self.seen is None:
+            self.seen = carried[SEEN] = watch.begin(place)
+        self.seen.endpoint, self.seen.policy = place, _POLICIES[rule.key]
+
+    def has(self, key: str | Response | None, lines: Lines, rule: Rule, *, known: bool) -> None:
+        """What was found of a key. `known`: whoever has no identity is of the default tenant."""
+        seen = self.seen
+        if isinstance(key, str):
+            if seen is not None:
+                seen.way, seen.case, seen.source = "new", "A", "header"
+            return
+        if seen is not None:
+            seen.way = "passed" if key is None else "refused"
+        if key is not None or (self.first and rule.key == "optional"):
+            event, detail = trouble_in(lines.keys, rule)
+            self._observe(event, self.place, namespace_of() if known else "", detail)
+
+    def is_of(self, namespace: str, key: str) -> None:
+        """Whose key it is."""
+        self._observe("key-present", self.place, namespace, "A")
+        if self.seen is not None:
+            self.seen.namespace, self.seen.key = namespace, f"{namespace}:{key}"
+
+    def replays(self, namespace: str, number: int, status: int) -> None:
+        """From memory, without asking the ledger."""
+        self._observe("replay", self.place, namespace, status)
+        if self.seen is not None:
+            self.seen.way, self.seen.operation = "replay", number
+
+    def refuse(self) -> None:
+        if self.seen is not None:
+            self.seen.way = "refused"
+
+    def pass_unprotected(self, namespace: str) -> None:
+        """The ledger is away, and the route fails open."""
+        self._observe("unprotected", self.place, namespace)
+        if self.seen is not None:
+            self.seen.way = "passed"
+
+    def sending(self, send: Send) -> Send:
+        """`send`, and the status that goes over it."""
+        if self.seen is None or not self.first:
+            return send
+
+        async def send_on(message: dict[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                self.status = message["status"]
+            await send(message)
+
+        return send_on
+
+    def starting(self, start_response: Callable[..., Any]) -> Callable[..., Any]:
+        """The same for WSGI."""
+        if self.seen is None or not self.first:
+            return start_response
+
+        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+            self.status = int(status[:3])
+            return start_response(status, headers, *more)
+
+        return start
+
+    def end(self, status: int | None = None) -> None:
+        """It is answered, if not by the one before us: without a status when it is not known."""
+        if self._watch is not None and self.seen is not None and self.first:
+            self._watch.end(self.seen, _OK if status is None else status)
+
+    def fail(self) -> None:
+        """The application raised."""
+        self.end(self.status or _BROKEN)

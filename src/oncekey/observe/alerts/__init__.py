@@ -1,0 +1,1 @@
+"""Alert rules for Prometheus; `oncekey observe alerts` prints them."""

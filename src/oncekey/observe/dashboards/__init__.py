@@ -1,0 +1,1 @@
+"""Dashboards for Grafana; `oncekey observe dashboard` prints them."""
