@@ -39,3 +39,19 @@ def page(of: str, member: str, cursor: str, cursor_schema: Schema) -> Schema:
         f"A page; `{cursor}` leads to the next one, and is null on the last.",
         {member: {"type": "array", "items": ref(of)}, cursor: cursor_schema},
     )
+
+
+def looked_page(of: str, member: str) -> Schema:
+    """Of a list that looks at so many at most."""
+    return object_of(
+        "Those found. `next_before` leads to the next page, also of one that is not full, and is "
+        "null on the last.",
+        {
+            member: {"type": "array", "items": ref(of)},
+            "next_before": TEXT_OR_NULL,
+            "looked_back_to": {
+                **TIME_OR_NULL,
+                "description": "How far back was looked, when that is why the page is not full.",
+            },
+        },
+    )

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from oncekey.core.errors import OnceKeyError
 from oncekey.core.flood import Flood, running_loop
 from oncekey.core.identifier import number_in, text_of
 from oncekey.core.ledger import Ledger
 from oncekey.core.looking import Looked
+from oncekey.core.ports import Waiter
 from oncekey.core.steps import Steps
-from oncekey.core.waiting import ThreadWaiter
+from oncekey.core.waiting import ThreadWaiter, waiter_for
 from oncekey.core.webhooks import is_webhook_id
 
 Verdict = Literal[
@@ -85,6 +86,7 @@ class Deliveries:
         self._gathered: list[LoggedDelivery] = []
         self._flood = Flood(ledger.clock.steady, most_a_minute, self._sum_up)
         self._sent_at = float("-inf")
+        self._writing: set[asyncio.Future[Any]] = set()
         self._timer: tuple[asyncio.AbstractEventLoop, asyncio.TimerHandle] | None = None
 
     def record(
@@ -135,9 +137,13 @@ class Deliveries:
         )
         return found
 
-    def write(self) -> None:
-        """Write what is gathered, without waiting for more."""
+    async def written(self) -> None:
+        """Once all that was recorded is in the store, or cannot be written there."""
         self._send()
+        loop = asyncio.get_running_loop()
+        writing = [each for each in self._writing if each.get_loop() is loop]
+        if writing:
+            await asyncio.wait(writing)
 
     def flush(self) -> None:
         """Write all there is, and what floods have come to: before the ledger is closed."""
@@ -171,7 +177,16 @@ class Deliveries:
         if gathered:
             # The ledger may be closed by now.
             with suppress(OnceKeyError):
-                self._ledger.store.submit(KeepDeliveries(gathered), ThreadWaiter())
+                request = KeepDeliveries(gathered)
+                self._ledger.store.submit(request, self._waiter_for(request))
+
+    def _waiter_for(self, request: KeepDeliveries) -> Waiter:
+        if running_loop() is None:
+            return ThreadWaiter()
+        waiter = waiter_for(request)
+        self._writing.add(waiter.future)
+        waiter.future.add_done_callback(self._writing.discard)
+        return waiter
 
 
 def public_id_of(number: int) -> str:

@@ -160,9 +160,9 @@ class Receiver:
         query = urlsplit(signed.url).query.encode()
         return request._replace(query=query, headers=signed.headers, body=signed.body)
 
-    def write(self) -> None:
-        """Write what is gathered of the log, for whoever is about to look."""
-        self._deliveries.write()
+    async def written(self) -> None:
+        """Once the log has all that was received so far, for whoever is about to look."""
+        await self._deliveries.written()
 
     def close(self) -> None:
         """Write what is still to be written of the log."""

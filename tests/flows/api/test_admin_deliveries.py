@@ -48,7 +48,7 @@ async def forged(site: ApiSite, place: str, headers: dict[str, str]) -> None:
     assert source is not None
     lines = tuple((name.encode(), value.encode()) for name, value in headers.items())
     await receiver.receive(source, Incoming("POST", b"/x", b"", lines, "http", b'{"id": "evt_9"}'))
-    receiver.write()
+    await receiver.written()
 
 
 def leads(shape: Any) -> list[tuple[str, str, str]]:
@@ -73,6 +73,9 @@ async def test_a_delivery_leads_to_the_promise_and_who_waits_for_it(
     assert (found["tenant"], found["provider"], found["then"]) == ("acme", "stripe", RESOLVE)
     assert (found["key"]["key"], found["key"]["state"]) == ("stripe-evt_1", "succeeded")
     assert found["advice"] is None
+    key = await admin.see(f"keys/{tried['operation_id']}")
+    assert key["leads_to"] == found["leads_to"]
+    assert [each["id"] for each in key["deliveries"]] == [tried["delivery_id"]]
     shown = await admin.see(f"promises/{workflow}:payment")
     assert shown["settled_by"] == {
         "kind": "delivery",
@@ -86,6 +89,9 @@ async def test_a_delivery_leads_to_a_workflow_or_an_event(admin: Admin, acme: Cl
     started = await seen(admin, await deliver(admin, await webhook(admin, "workflow:echo"), "e1"))
     ((kind, workflow, _),) = leads(started)
     assert kind == "workflow"
+    start = await admin.see(f"workflows/{workflow}")
+    key = await admin.see(f"keys/{start['operation_id']}")
+    assert ([each["id"] for each in key["leads_to"]], key["deliveries"]) == ([workflow], [])
     assert (await acme.end_of(workflow))["result"]["id"] == "e1"
     told = await seen(admin, await deliver(admin, await webhook(admin, 'event:"paid"'), "e2"))
     ((kind, event, state),) = leads(told)

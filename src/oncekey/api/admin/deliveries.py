@@ -13,7 +13,7 @@ import msgspec
 
 from oncekey.api.admin.advice import advice_on
 from oncekey.api.admin.leads import leads_of
-from oncekey.api.admin.merging import merged
+from oncekey.api.admin.merging import further_in, merged
 from oncekey.api.admin.noting import means_of
 from oncekey.api.admin.records import shape_of_key
 from oncekey.api.admin.sources import shape_of_any_delivery
@@ -49,7 +49,7 @@ async def list_all(call: Call) -> Response:
         limit,
         lambda delivery: shape_of_any_delivery(delivery, sources[delivery.webhook]),
         lambda delivery: delivery.public_id,
-        further=None if found.to is None else public_id_of(found.to),
+        **further_in(found, public_id_of),
     )
 
 

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
 from oncekey.api.admin.bounded import LARGEST, head_of
+from oncekey.api.admin.merging import further_in
 from oncekey.api.admin.noting import RULE, note, request_key_of
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
 from oncekey.api.pages import page_of
@@ -51,7 +52,7 @@ async def list_all(call: Call) -> Response:
         limit,
         _shape_of,
         lambda event: event_id_of(event.id),
-        further=None if found.to is None else event_id_of(found.to),
+        **further_in(found, event_id_of),
     )
 
 

@@ -14,11 +14,17 @@ from oncekey.api.admin.sources import shape_of_delivery
 from oncekey.api.endpoint import Call
 from oncekey.core.errors import NotFound, OnceKeyError
 from oncekey.core.execution import Execution, execution_id_of, execution_number_of
+from oncekey.core.looking import LOOK
 from oncekey.core.model import Record
 from oncekey.core.ports import Found
-from oncekey.core.scope import Scope
 from oncekey.core.work import event_id_of
-from oncekey.durable.embedded.asking import EVENTS, REQUESTS, STARTS, ref_of
+from oncekey.durable.embedded.asking import (
+    EVENTS,
+    REQUESTS,
+    STARTS,
+    is_of_durable_work,
+    ref_of,
+)
 from oncekey.durable.shapes import Shape
 from oncekey.webhooks.naming import effect_key, is_delivery
 
@@ -33,10 +39,16 @@ async def leads_of(call: Call, found: Found) -> list[Shape]:
     return [lead async for lead in _of_record(call, record)]
 
 
-async def deliveries_of(call: Call, number: int) -> list[Shape]:
+async def deliveries_of(call: Call, found: Found) -> list[Shape]:
     """Those that were this operation, or duplicates of it, newest first."""
-    found = await means_of(call).deliveries.list(operation=number, limit=_MOST_DELIVERIES)
-    return [shape_of_delivery(each) for each in found]
+    record = found.record
+    if not is_delivery(record.ref.scope):
+        return []
+    webhook = record.ref.scope.endpoint.rpartition("/")[2]
+    came = await means_of(call).deliveries.list(
+        webhook, operation=record.id, limit=_MOST_DELIVERIES, look=LOOK
+    )
+    return [shape_of_delivery(each) for each in came]
 
 
 async def _of_record(call: Call, record: Record) -> AsyncIterator[Shape]:
@@ -46,7 +58,7 @@ async def _of_record(call: Call, record: Record) -> AsyncIterator[Shape]:
             yield lead
     elif link is not None:
         yield await _execution(call, link.id)
-    elif _is_of_durable_work(record.ref.scope, EVENTS):
+    elif is_of_durable_work(record.ref.scope, EVENTS):
         yield _lead("event", event_id_of(record.id), None, "published")
 
 
@@ -121,7 +133,3 @@ def _told_in(record: Record) -> Shape:
         return msgspec.json.decode(body, type=dict)
     except (msgspec.MsgspecError, RecursionError):
         return {}
-
-
-def _is_of_durable_work(scope: Scope, endpoint: str) -> bool:
-    return scope.endpoint == endpoint and scope.namespace.endswith(":service:oncekey")

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 
 from oncekey.api.admin.bounded import shape_of_any_promise
 from oncekey.api.admin.finding import promise_with
+from oncekey.api.admin.merging import further_in
 from oncekey.api.admin.noting import RULE, note, request_key_of
 from oncekey.api.admin.settlers import settler_of
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
@@ -62,7 +63,7 @@ async def list_all(call: Call) -> Response:
         limit,
         shape_of_any_promise,
         lambda promise: f"pr_{promise.id:016x}",
-        further=None if found.to is None else f"pr_{found.to:016x}",
+        **further_in(found, lambda number: f"pr_{number:016x}"),
     )
 
 

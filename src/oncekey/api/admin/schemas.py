@@ -16,6 +16,7 @@ from oncekey.api.schema_parts import (
     TIME_OR_NULL,
     YES_NO,
     Schema,
+    looked_page,
     object_of,
     page,
     ref,
@@ -185,6 +186,12 @@ SCHEMAS: dict[str, Schema] = {
                 )
             ),
             "outcome": _or_null(_OUTCOME),
+            "leads_to": {"type": "array", "items": ref("Lead")},
+            "deliveries": {
+                "type": "array",
+                "items": ref("Delivery"),
+                "description": "Those that were this key or came again, the newest 20.",
+            },
             "timeline": {
                 "type": "array",
                 "items": object_of("What happened when.", {"at": TIME, "what": TEXT}),
@@ -265,20 +272,9 @@ SCHEMAS: dict[str, Schema] = {
         },
     ),
     "Document": DOCUMENT,
-    "KeysPage": object_of(
-        "Those found. `next_before` leads to the next page, also of one that is not full, and is "
-        "null on the last.",
-        {
-            "keys": {"type": "array", "items": ref("Key")},
-            "next_before": TEXT_OR_NULL,
-            "looked_back_to": {
-                **TIME_OR_NULL,
-                "description": "How far back was looked, when that is why the page is not full.",
-            },
-        },
-    ),
+    "KeysPage": looked_page("Key", "keys"),
     "WebhooksPage": page("Webhook", "webhooks", "next_before", TEXT_OR_NULL),
-    "AnyDeliveriesPage": page("AnyDelivery", "deliveries", "next_before", TEXT_OR_NULL),
+    "AnyDeliveriesPage": looked_page("AnyDelivery", "deliveries"),
     "DeliveriesPage": page("Delivery", "deliveries", "next_before", TEXT_OR_NULL),
     "ApiKeysPage": page("ApiKey", "api_keys", "next_before", TEXT_OR_NULL),
     "SchedulesPage": page("Schedule", "schedules", "next_after", TEXT_OR_NULL),

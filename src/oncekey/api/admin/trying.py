@@ -42,7 +42,7 @@ async def send(call: Call, body: SendDelivery) -> Response:
     size = len(request.body)
     await note(call, "webhook.send", source.id, tenant=source.tenant, type=body.type, bytes=size)
     taken = await receiver.take(source, request)
-    receiver.write()
+    await receiver.written()
     return ok(json_of(_shape_of(taken, request.body)))
 
 

@@ -11,8 +11,8 @@ from oncekey.api.schema_parts import (
     TIME_OR_NULL,
     YES_NO,
     Schema,
+    looked_page,
     object_of,
-    page,
     ref,
     words,
 )
@@ -149,7 +149,7 @@ SCHEMAS: dict[str, Schema] = {
         "What became of an event; `matched` counts what it woke.",
         {"event_id": TEXT, "matched": NUMBER},
     ),
-    "AnyEventsPage": page("AnyEvent", "events", "next_before", TEXT_OR_NULL),
-    "AnyExecutionsPage": page("AnyExecution", "workflows", "next_before", TEXT_OR_NULL),
-    "AnyPromisesPage": page("AnyPromise", "promises", "next_before", TEXT_OR_NULL),
+    "AnyEventsPage": looked_page("AnyEvent", "events"),
+    "AnyExecutionsPage": looked_page("AnyExecution", "workflows"),
+    "AnyPromisesPage": looked_page("AnyPromise", "promises"),
 }

@@ -3,25 +3,26 @@ paused come first, and how to go on with one."""
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 
 import msgspec
 
 from oncekey.api.admin.bounded import shape_of_any_execution
 from oncekey.api.admin.finding import execution_at, execution_in
-from oncekey.api.admin.merging import merged
+from oncekey.api.admin.merging import further_in, merged
 from oncekey.api.admin.noting import RULE, note, request_key_of
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
 from oncekey.api.pages import page_of
 from oncekey.api.requests import BEFORE, LIMIT, limit_in, word_in
 from oncekey.api.schema_parts import words
 from oncekey.api.workflows import FromStep, execution_before
-from oncekey.core.errors import InvalidInput
 from oncekey.core.execution import Execution, Sort, Status, execution_id_of
 from oncekey.core.looking import LOOK, Looked
 from oncekey.core.model import operation_id_of
+from oncekey.core.ports import Query
 from oncekey.core.work import Action, ListExecutions
-from oncekey.durable.embedded.asking import STARTS, ref_of
+from oncekey.durable.embedded.asking import STARTS, is_of_durable_work, ref_of
 from oncekey.durable.shapes import json_of, shape_of_control, time_of
 from oncekey.wire.problem import Response
 from oncekey.wire.replies import OK, ok
@@ -42,7 +43,7 @@ async def list_all(call: Call) -> Response:
     limit, before = limit_in(call.query), execution_before(call)
     sort, statuses = word_in(call.query, "sort", Sort), _statuses_in(call)
     if "key" in call.query:
-        found = Looked(await _keyed(call, sort, statuses))
+        found = await _keyed(call, sort, statuses)
     else:
         name, tenant = call.query.get("name"), call.query.get("tenant")
         query = ListExecutions(tenant, None, name, sort, before, limit + 1, LOOK)
@@ -56,7 +57,7 @@ async def list_all(call: Call) -> Response:
         limit,
         shape_of_any_execution,
         lambda each: each.public_id,
-        further=None if found.to is None else execution_id_of(Sort.WORKFLOW, found.to),
+        **further_in(found, partial(execution_id_of, Sort.WORKFLOW)),
     )
 
 
@@ -72,19 +73,36 @@ def _statuses_in(call: Call) -> tuple[Status | None, ...]:
 
 async def _keyed(
     call: Call, sort: Sort | None, statuses: tuple[Status | None, ...]
-) -> list[Execution]:
-    """The one that was started with the key, if it fits the rest of what is asked."""
-    tenant, name = call.query.get("tenant"), call.query.get("name")
-    if tenant is None:
-        raise InvalidInput("a key is one of a tenant; send tenant as well")
-    if "before" in call.query:
-        raise InvalidInput("one key has no other page; leave before out")
-    record = await call.ledger.apeek(ref_of(tenant, STARTS, call.query["key"]))
+) -> Looked[Execution]:
+    """What was started with the key, one of each tenant, if it fits the rest of what is asked."""
+    name = call.query.get("name")
+    numbers = await _numbers_with(call, call.query["key"])
     # A claim of a start has the number of what was started.
-    found = None if record is None else await execution_at(call, record.id)
-    if found is None or sort not in {None, found.sort} or name not in {None, found.name}:
-        return []
-    return [found] if {None, found.status} & set(statuses) else []
+    found = [await execution_at(call, number) for number in numbers]
+    fitting = (
+        each
+        for each in found
+        if each is not None
+        and sort in {None, each.sort}
+        and name in {None, each.name}
+        and {None, each.status} & set(statuses)
+    )
+    return Looked(fitting, numbers.to)
+
+
+async def _numbers_with(call: Call, key: str) -> Looked[int]:
+    tenant = call.query.get("tenant")
+    if tenant is not None:
+        record = await call.ledger.apeek(ref_of(tenant, STARTS, key))
+        before = execution_before(call)
+        there = record is not None and (before is None or record.id < before)
+        return Looked([record.id] if record is not None and there else ())
+    limit = limit_in(call.query) + 1
+    query = Query(key=key, endpoint=STARTS, before=execution_before(call), limit=limit, look=LOOK)
+    page = await asyncio.to_thread(call.ledger.list, query)
+    # Applications may have endpoints of that name, too.
+    mine = (each.record for each in page if is_of_durable_work(each.record.ref.scope, STARTS))
+    return Looked((each.id for each in mine), page.to)
 
 
 async def show(call: Call) -> Response:
@@ -168,7 +186,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("sort", "Only workflows, or only tasks.", words(Sort)),
             Parameter(
                 "key",
-                "Only the one that was started with this key, of any status; with `tenant`.",
+                "Only what was started with this key, of any status; at once with `tenant`.",
                 {"type": "string"},
             ),
             LIMIT,

@@ -19,6 +19,7 @@ _PAUSE_AFTER_FAILURE = 0.2
 _FOREVER = MAX_SECONDS * 1000
 # What a key of durable work is the key of: the same text means another thing in each.
 STARTS, PROMISES, REQUESTS, EVENTS = "start", "promise", "resolve", "event"
+_SUBJECT = "service:oncekey"
 
 Heir = Callable[[Any, Any], None]
 
@@ -71,6 +72,9 @@ class Asking:
 
 
 def ref_of(tenant: str, endpoint: str, key: str) -> Ref:
-    return Ref(
-        Scope(namespace_of(tenant, TENANT_LEVEL, "service:oncekey"), endpoint), check_name(key)
-    )
+    return Ref(Scope(namespace_of(tenant, TENANT_LEVEL, _SUBJECT), endpoint), check_name(key))
+
+
+def is_of_durable_work(scope: Scope, endpoint: str) -> bool:
+    """Whether its keys are those of starts, say, and nobody else's."""
+    return scope.endpoint == endpoint and scope.namespace.endswith(f":{_SUBJECT}")
