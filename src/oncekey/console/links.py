@@ -9,6 +9,7 @@ from oncekey.console.visit import part
 # By how an id begins: the part of the path of its page.
 _BY_ID = {
     "dl": "deliveries",
+    "ev": "events",
     "op": "keys",
     "pr": "promises",
     "tk": "workflows",

@@ -11,6 +11,8 @@ from oncekey.console.visit import Refused, Visit, part
 class Listed(NamedTuple):
     rows: Sequence[Mapping[str, Any]]
     next_before: str | None = None
+    looked_back_to: str | None = None
+    """Where the page ended early, since little fits."""
     problem: Refused | None = None
     """With a filter; what was written into it stays there."""
 
@@ -34,4 +36,4 @@ async def listed(visit: Visit, noun: str, ask: Callable[[Visit], Awaitable[Any]]
         if refused.status >= 500:
             raise
         return Listed([], problem=refused)
-    return Listed(page[noun], page["next_before"])
+    return Listed(page[noun], page["next_before"], page["looked_back_to"])

@@ -65,13 +65,13 @@ def test_the_page_of_a_journal_is_no_workflow(console_site: ConsoleSite, visitor
 
 
 @pytest.mark.parametrize(
-    "query", [{"key": HOSTILE}, {"status": HOSTILE}, {"sort": HOSTILE}, {"before": HOSTILE}]
+    "query", [{"status": HOSTILE}, {"sort": HOSTILE}, {"name": HOSTILE, "before": "x"}]
 )
 def test_a_filter_that_cannot_be_is_told_and_kept(visitor: Visitor, query: dict[str, str]) -> None:
     html = visitor.see(f"/workflows?{urlencode(query)}", 400)
     assert 'role="alert"' in html
     assert "<img src=x" not in html
-    if "key" in query:
+    if "name" in query:
         assert 'value="&lt;img src=x onerror=alert(1)&gt;&#34;&#39;&amp;{{7*7}}"' in html
 
 
@@ -104,6 +104,9 @@ def test_work_of_every_tenant_is_seen(console_site: ConsoleSite, visitor: Visito
 
 def test_one_that_waits_for_a_promise(console_site: ConsoleSite, visitor: Visitor) -> None:
     workflow = waiting(console_site, "approval", "one-1", "one-1")
+    # Before that it waits to try its first step again.
+    while console_site.admin.get(f"promises/{workflow}:decision").status_code == 404:
+        pass
     html = visitor.see(f"/workflows/{workflow}")
     promise = f"{workflow}%3Adecision"
     assert f'href="/console/promises/{promise}"' in html
