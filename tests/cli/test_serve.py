@@ -84,7 +84,24 @@ def test_an_edge_tells_what_its_callers_need(serve: Serve, tmp_path: Path) -> No
     assert all(f"Authorization: Bearer {key}" in words for words in tried.curls)
 
     token = {"ONCEKEY_AUTH__JWT__SECRET": "a secret of more than thirty-two bytes"}
-    assert "apikeys create" not in serve(**token).banner
+    assert "Callers need a key" not in serve(**token).banner
+
+
+def test_it_tells_where_the_console_is_and_how_to_get_in(serve: Serve, tmp_path: Path) -> None:
+    (tmp_path / "oncekey.toml").write_text(EDGE)
+    served = serve()
+    assert f"Console: {served.url}/console, to sign in with a key of an admin" in served.banner
+
+    tried = serve(ONCEKEY_CONSOLE__DEMO="true")
+    (secret,) = re.findall(r"/console, to sign in with (oka_\S+), good for 24 hours", tried.banner)
+    with httpx.Client(base_url=tried.url) as client:
+        client.post("/console/sign-in", data={"secret": secret})
+        assert client.get("/console/keys").status_code == 200
+
+    for off in ("ONCEKEY_CONSOLE__ENABLED", "ONCEKEY_ADMIN__ENABLED"):
+        without = serve(**{off: "false"})
+        assert "Console" not in without.banner
+        assert httpx.get(f"{without.url}/console").status_code == 404
 
 
 def test_who_only_decides_offers_nothing_to_try(serve: Serve, tmp_path: Path) -> None:
