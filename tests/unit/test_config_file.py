@@ -253,6 +253,8 @@ def test_a_demo_key_is_for_this_machine(write: Write, host: str) -> None:
 def test_a_demo_key_is_refused_where_others_can_reach_it(write: Write, host: str) -> None:
     (mistake,) = mistakes(write(f"[server]\nhost = '{host}'\n[auth.api_keys]\ndemo = true\n"))
     assert mistake.startswith(f"4: a demo key is for one machine, and server.host is {host!r}; ")
+    (mistake,) = mistakes(write(f"[server]\nhost = '{host}'\n[console]\ndemo = true\n"))
+    assert mistake.startswith("4: a demo key of an admin is for one machine, and server.host is ")
 
 
 @pytest.mark.parametrize(
