@@ -9,10 +9,12 @@ import click
 from oncekey.cli.apikeys import apikeys
 from oncekey.cli.audit import audit
 from oncekey.cli.check import check
+from oncekey.cli.demo import demo
 from oncekey.cli.events import events
 from oncekey.cli.failure import Failure
 from oncekey.cli.keys import keys
 from oncekey.cli.migrate import migrate
+from oncekey.cli.observe import observe
 from oncekey.cli.openapi import openapi
 from oncekey.cli.promises import promises
 from oncekey.cli.retention import retention
@@ -52,6 +54,7 @@ def cli() -> None:
 
     \b
     Start here:
+      oncekey demo                      see it happen, in half a minute
       oncekey serve --app shop:app      run an app with its requests made safe to retry
       oncekey keys list                 what has been asked, newest first
       oncekey keys show op_343c28...    one operation: its state, attempts and answer
@@ -62,6 +65,7 @@ def cli() -> None:
 
 
 for command in (
+    demo,
     serve,
     check,
     keys,
@@ -76,6 +80,7 @@ for command in (
     sweep,
     migrate,
     openapi,
+    observe,
 ):
     cli.add_command(command)
 
