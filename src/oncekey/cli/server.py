@@ -28,6 +28,7 @@ from oncekey.cli.starting import started
 from oncekey.compose.service import Service, service_of
 from oncekey.config import Settings
 from oncekey.edge.serving.lane import EdgeProtocol
+from oncekey.observe.log import write_log
 from oncekey.webhooks.sources import Source
 
 _NO_START = "the app did not start; what it said about it is above"
@@ -39,6 +40,7 @@ def run(settings: Settings, read: Callable[[], Settings]) -> None:
     `read` answers the settings anew, when SIGHUP says that they are others.
     """
     hold()
+    write_log(settings.log.format, settings.log.level)
     _allow_connections()
     service = started(settings)
     try:
@@ -101,6 +103,7 @@ async def _made_to_try(
 
 def _worker(settings: Settings, rereading: Rereading, folder: Path) -> Service:
     """The service of a process that says nothing, told of the signals that are about it."""
+    write_log(settings.log.format, settings.log.level)
     service = _stopping(service_of(settings, folder))
     Reload(service, settings, rereading).hear()
     return service
@@ -192,7 +195,10 @@ def _uvicorn(settings: Settings, ready: Callable[[], Service]) -> uvicorn.Config
         # Who is at the other end is what the connection says, and nobody else.
         proxy_headers=False,
         server_header=False,
+        # Ours are set up already.
+        log_config=None,
         log_level="warning",
+        access_log=False,
         timeout_graceful_shutdown=max(1, round(settings.server.grace)),
         # A worker answers nothing while it imports the app; on a busy machine that takes its time.
         timeout_worker_healthcheck=15,

@@ -20,6 +20,7 @@ from oncekey.observe.meter import Meter
 from oncekey.observe.metrics import Metrics
 from oncekey.observe.neighbours import Neighbours
 from oncekey.observe.pulse import EVERY, Pulse
+from oncekey.observe.requests import RequestLog
 from oncekey.observe.snapshot import Counts
 from oncekey.observe.watch import RequestWatch
 from oncekey.wire.credentials import secret_in
@@ -54,7 +55,8 @@ class Observing:
             max_tenants=chosen.max_tenants,
             max_endpoints=chosen.max_endpoints,
         )
-        self.watch = RequestWatch(self.meter)
+        lines = settings.log.requests
+        self.watch = RequestWatch(self.meter, None if lines == "none" else RequestLog(lines))
         self._neighbours = Neighbours(self.meter, folder)
         self.pulse = Pulse(self._neighbours.total)
         self.metrics = Metrics(self.meter, self._neighbours.total)
@@ -76,8 +78,10 @@ class Observing:
             await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.to_thread(self._neighbours.close)
 
-    def page(self, settings: Settings, callers: Callers) -> MetricsPage:
+    def page(self, settings: Settings, callers: Callers) -> MetricsPage | None:
         """For whoever may read it."""
+        if not settings.metrics.enabled:
+            return None
         return MetricsPage(self.metrics, callers if settings.metrics.access == "admin" else None)
 
     async def _write(self) -> None:
@@ -126,8 +130,9 @@ class MetricsPage:
 
 
 def observing_of(settings: Settings, folder: Path | None = None) -> Observing | None:
-    """None where nobody is to count."""
-    return Observing(settings, folder) if settings.metrics.enabled else None
+    """None where nobody is to count, to tell or to trace."""
+    asked = settings.metrics.enabled or settings.log.requests != "none" or settings.traces.endpoint
+    return Observing(settings, folder) if asked else None
 
 
 def counts_of(counted: Counted) -> Counts:

@@ -10,6 +10,7 @@ from secrets import token_bytes
 from typing import Any, NamedTuple
 
 from oncekey.core.errors import LedgerClosed, OnceKeyError, StoreError, StoreUnavailable
+from oncekey.core.events import Seen
 from oncekey.core.events import Way as How
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Kind, Operation, make, operation_id_of
@@ -173,7 +174,7 @@ class RestateProxy(ServiceProxy):
         for key in (shared, f"{shared}.{envelope.nonce}"):
             wait = max(0.0, begun + route.rule.wait - clock())
             try:
-                told = await self._asked(digest, key, envelope, wait, deadline)
+                told = await self._asked(digest, key, envelope, wait, deadline, admitted.seen)
             except Broken:
                 broken = True
                 continue
@@ -202,12 +203,18 @@ class RestateProxy(ServiceProxy):
         return problem("request-in-progress", operation_id=operation_id_of(running.number))
 
     async def _asked(
-        self, digest: bytes, key: str, envelope: Envelope, wait: float, deadline: float
+        self,
+        digest: bytes,
+        key: str,
+        envelope: Envelope,
+        wait: float,
+        deadline: float,
+        seen: Seen | None,
     ) -> Reply | Response:
         loop = asyncio.get_running_loop()
         timeout = max(SOON, deadline - loop.time())
         # A little longer than it is waited for: who waits finds out more than that it is too late.
-        calling = self._way.calling.call(digest, key, envelope, timeout + _MARGIN)
+        calling = self._way.calling.call(digest, key, envelope, timeout + _MARGIN, seen)
         reply = loop.create_task(calling)
         try:
             await asyncio.wait((reply,), timeout=SOON)

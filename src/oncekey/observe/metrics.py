@@ -23,6 +23,7 @@ from oncekey.observe.catalog import BOUNDS, COUNTERS, GAUGES, HISTOGRAMS
 from oncekey.observe.meter import Meter
 from oncekey.observe.snapshot import Counts, Snapshot
 
+_OPEN = "application/openmetrics-text"
 _HELP = {each.name: each.help for each in GAUGES}
 
 
@@ -69,10 +70,9 @@ class Metrics:
 
     def page(self, accept: str) -> tuple[str, bytes]:
         """Its type and its text, as whoever asks accepts it. Blocks while it is made."""
-        try:
-            encode, kind = choose_encoder(accept)
-        except ValueError:
-            encode, kind = choose_encoder("")
+        kinds = {each.partition(";")[0].strip() for each in accept.split(",")}
+        # Of what else a stranger writes there, nothing is read.
+        encode, kind = choose_encoder(_OPEN if _OPEN in kinds else "")
         return kind, encode(self._registry)
 
 

@@ -9,6 +9,7 @@ from oncekey.core.events import Seen, Watch
 from oncekey.core.model import Record
 from oncekey.observe.catalog import TIMES
 from oncekey.observe.meter import Cell, Meter
+from oncekey.observe.requests import RequestLog
 
 _BROKEN = 500
 _ANSWERED = frozenset({"new", "passed"})
@@ -18,8 +19,10 @@ _MOST_REPLAYS = 4096
 class RequestWatch(Watch):
     """The observer to open a ledger with: `oncekey.open(url, observer=RequestWatch(Meter()))`."""
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: Meter, log: RequestLog | None = None) -> None:
         self.meter = meter
+        self._log = log
+        self._tells_all = log is not None and log.tells_all
         self.observe = meter.count
         self._replays: dict[tuple[str, str, int], tuple[Cell, Cell, Cell]] = {}
 
@@ -34,6 +37,8 @@ class RequestWatch(Watch):
         if (status >= _BROKEN or not status) and seen.way in _ANSWERED:
             seen.way = "failed"
         meter.time(seen.endpoint, seen.way, seconds)
+        if self._log is not None:
+            self._log.write(seen, status, seconds)
 
     def replayed(
         self, endpoint: str, namespace: str, key: str, record: Record, status: int, began: float
@@ -47,6 +52,23 @@ class RequestWatch(Watch):
         seconds = perf_counter() - began
         times[bisect_left(TIMES, seconds)] += 1
         times[-1] += seconds
+        if self._tells_all:
+            self._tell(endpoint, namespace, key, record, status, seconds)
+
+    def _tell(
+        self,
+        endpoint: str,
+        namespace: str,
+        key: str,
+        record: Record,
+        status: int,
+        seconds: float,
+    ) -> None:
+        seen = Seen(endpoint, 0.0)
+        seen.namespace, seen.key, seen.way, seen.case = namespace, key, "replay", "A"
+        seen.source, seen.operation = "header", record.id
+        assert self._log is not None
+        self._log.write(seen, status, seconds)
 
     def committed(self, size: int, seconds: float) -> None:
         self.meter.committed(size, seconds)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from oncekey.core.errors import StoreError, StoreUnavailable, UpstreamError, UpstreamUnreachable
+from oncekey.core.events import Seen
 from oncekey.stores.restate.envelope import HANDLER, MARK, Envelope, Reply, encode, reply_of
 from oncekey.stores.restate.ingress import ATTEMPT, NotServed
 from oncekey.stores.restate.nodes import Lines, Nodes
@@ -43,8 +44,16 @@ class Calling:
         self._patience = patience
         self.close = self._nodes.close
 
-    async def call(self, digest: bytes, shared: str, envelope: Envelope, timeout: float) -> Reply:
-        """The answer to a call under this key of Restate's, made until there is one.
+    async def call(
+        self,
+        digest: bytes,
+        shared: str,
+        envelope: Envelope,
+        timeout: float,
+        seen: Seen | None = None,
+    ) -> Reply:
+        """The answer to a call under this key of Restate's, made until there is one. `seen` learns
+        the id of the call.
 
         Raises `Unsent`, `Broken`, and `StoreUnavailable` for what may be carried out still.
         """
@@ -56,7 +65,7 @@ class Calling:
         pause, sent = _PAUSE, False
         while True:
             try:
-                told = await self._attempt(target, lines, body, start + timeout - clock())
+                told = await self._attempt(target, lines, body, start + timeout - clock(), seen)
             except NotServed:
                 # A node that has only begun knows of nobody. Another one may have the call.
                 if not sent:
@@ -73,7 +82,7 @@ class Calling:
             pause = min(_LONGEST_PAUSE, pause * 2)
 
     async def _attempt(
-        self, target: bytes, lines: Lines, body: bytes, left: float
+        self, target: bytes, lines: Lines, body: bytes, left: float, seen: Seen | None
     ) -> Reply | _Trouble:
         # A node may have lost its way to a partition, without saying so: another one is asked then.
         most = max(_SHORTEST, left if len(self._nodes) == 1 else min(left, ATTEMPT))
@@ -83,6 +92,8 @@ class Calling:
             sent = not isinstance(error, UpstreamUnreachable)
             return _Trouble(str(error), sent, reached=sent)
         if told.status == _OK:
+            if seen is not None:
+                seen.invocation = dict(told.headers).get(b"x-restate-id", b"").decode("latin-1")
             return reply_of(told.body)
         if dict(told.headers).get(b"x-restate-error-source") == b"invocation":
             raise Broken
