@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from oncekey import namespace_of
+from oncekey import Kind, Operation, Outcome, Proceed, namespace_of
 from oncekey.schedules import keeping
+from oncekey.schedules.dispatch import ref_of
 from oncekey.schedules.schedule import Schedule, StartWorkflow
 from oncekey.schedules.timing import timing_of
 from tests.fixtures.admins import Admin, settle
@@ -84,6 +85,25 @@ async def test_a_schedule_is_paused_and_goes_on(admin: Admin, nightly: str) -> N
     assert (await admin.done("POST", f"schedules/{nightly}/resume"))["paused"] is False
     assert len((await admin.see(f"schedules/{nightly}"))["upcoming"]) == 5
     assert await admin.feed() == [("schedule.pause", nightly), ("schedule.resume", nightly)]
+
+
+async def test_a_schedule_tells_of_its_last_runs(site: ApiSite, admin: Admin, nightly: str) -> None:
+    stored = await site.ledger.arun(keeping.find(nightly))
+    for tick, outcome in (
+        (1_000, Outcome(Kind.VALUE, body=b'"started it"')),
+        (2_000, Outcome(Kind.ERROR, 500, body=b"not today")),
+    ):
+        decision = await site.ledger.abegin(Operation(ref_of(stored, tick)))
+        assert isinstance(decision, Proceed)
+        await decision.claim.asettle(outcome)
+    runs = (await admin.see(f"schedules/{nightly}"))["runs"]
+    assert [(each["tick"], each["state"], each["text"]) for each in runs] == [
+        ("1970-01-01T00:00:02.000Z", "failed", "not today"),
+        ("1970-01-01T00:00:01.000Z", "succeeded", "started it"),
+    ]
+    key = await admin.see(f"keys/{runs[0]['operation_id']}")
+    assert key["key"] == "sched:nightly:2000"
+    assert (await admin.see("schedules/weekly"))["runs"] == []
 
 
 async def test_schedules_are_listed_in_order(admin: Admin, nightly: str) -> None:

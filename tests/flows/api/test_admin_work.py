@@ -183,7 +183,9 @@ async def test_a_long_journal_comes_in_pages(admin: Admin, acme: Client) -> None
 async def test_a_call_and_a_retry_are_waited_for(admin: Admin, acme: Client) -> None:
     calling = (await acme.start("caller", "x"))["id"]
     (wait,) = (await waits_of(admin, calling, "call", "approval"))["waits"]
-    assert (await admin.see(f"workflows/{wait['target']}"))["name"] == "approval"
+    called = await admin.see(f"workflows/{wait['target']}")
+    assert (called["name"], called["called_by"]) == ("approval", calling)
+    assert (await admin.see(f"workflows/{calling}"))["called_by"] is None
     trying = (await acme.start("trying"))["id"]
     (wait,) = (await waits_of(admin, trying, "retry", "explode"))["waits"]
     assert wait["attempts"] == 1

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from oncekey.api.admin.noting import RULE, note
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
 from oncekey.api.pages import page_of
 from oncekey.api.requests import LIMIT, limit_in
+from oncekey.core.looking import LOOK
 from oncekey.core.model import Record
+from oncekey.core.ports import Query
 from oncekey.core.schedules import ListSchedules, StoredSchedule
 from oncekey.core.steps import Steps
-from oncekey.durable.shapes import json_of
+from oncekey.durable.shapes import Shape, json_of, time_of
 from oncekey.schedules import keeping
 from oncekey.schedules.dispatch import ref_of
-from oncekey.schedules.shapes import shape_of_schedule, shape_of_whole
+from oncekey.schedules.shapes import ended_of, shape_of_schedule, shape_of_whole
 from oncekey.wire.problem import Response
 from oncekey.wire.replies import OK, ok
+
+_RUNS = 10
 
 
 async def list_all(call: Call) -> Response:
@@ -31,7 +37,42 @@ async def show(call: Call) -> Response:
     last: Record | None = None
     if stored.last_at is not None:
         last = await call.ledger.apeek(ref_of(stored, stored.last_at))
-    return ok(json_of(shape_of_whole(stored, last, call.ledger.clock.now())))
+    shape = {
+        **shape_of_whole(stored, last, call.ledger.clock.now()),
+        "runs": [_shape_of_run(each) for each in await _runs_of(call, stored)],
+    }
+    return ok(json_of(shape))
+
+
+async def _runs_of(call: Call, stored: StoredSchedule) -> list[Record]:
+    """The newest that are kept still."""
+    scope, key = ref_of(stored, 0)
+    query = Query(
+        prefix=key[: key.rindex(":") + 1],
+        namespace=scope.namespace,
+        endpoint=scope.endpoint,
+        limit=_RUNS,
+        look=LOOK,
+    )
+    found = await asyncio.to_thread(call.ledger.list, query)
+    # A list has no bodies.
+    whole = await asyncio.gather(*(call.ledger.apeek(each.record.id) for each in found))
+    return [each for each in whole if each is not None and _tick_of(each).isdigit()]
+
+
+def _tick_of(record: Record) -> str:
+    return record.ref.key.rpartition(":")[2]
+
+
+def _shape_of_run(record: Record) -> Shape:
+    ended = ended_of(record)
+    return {
+        "tick": time_of(int(_tick_of(record))),
+        "operation_id": record.operation_id,
+        "state": record.state.name.lower(),
+        "text": "" if ended is None else ended[1],
+        "completed_at": time_of(record.completed_at),
+    }
 
 
 async def pause(call: Call) -> Response:
@@ -77,7 +118,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "GET",
         _ONE,
         show,
-        "See a schedule, what became of its last tick, and the next ones",
+        "See a schedule, what became of its last ticks, and the next ones",
         {OK: Reply("As it is now.", "WholeSchedule")},
         access="admin",
         problems=("not-found", "schedule-invalid"),

@@ -144,6 +144,16 @@ _DECLARED: Schema = {
     "declared_by": TEXT,
     "error": {**TEXT, "description": "Why it cannot be read."},
 }
+_RUN = object_of(
+    "A tick and what became of it.",
+    {
+        "tick": TIME,
+        "operation_id": TEXT,
+        "state": words(State),
+        "text": {**TEXT, "description": "What it did, or why it failed."},
+        "completed_at": TIME_OR_NULL,
+    },
+)
 _ENDED: Schema = {
     "anyOf": [object_of("How a tick ended.", {"state": TEXT, "text": TEXT}), {"type": "null"}]
 }
@@ -255,6 +265,11 @@ SCHEMAS: dict[str, Schema] = {
             "data": ANY,
             "last_outcome": _ENDED,
             "upcoming": {"type": "array", "items": TIME},
+            "runs": {
+                "type": "array",
+                "items": _RUN,
+                "description": "The newest 10, of those kept.",
+            },
         },
         _DECLARED,
     ),

@@ -99,11 +99,12 @@ SCHEMAS: dict[str, Schema] = {
             **_EXECUTION,
             "operation_id": {**TEXT_OR_NULL, "description": "Of its key."},
             "must_end_by": TIME_OR_NULL,
+            "called_by": {**TEXT_OR_NULL, "description": "The execution that waits for its end."},
             "forked_at": {"type": ["integer", "null"], "description": "A step of `forked_from`."},
             "forks": {
                 "type": "array",
                 "items": TEXT,
-                "description": "Ids, of those among the tenant's newest 200.",
+                "description": "Ids, of those among the newest 200 of its name.",
             },
         },
         EXECUTION_ENDS,

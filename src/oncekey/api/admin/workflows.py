@@ -17,11 +17,11 @@ from oncekey.api.pages import page_of
 from oncekey.api.requests import BEFORE, LIMIT, limit_in, word_in
 from oncekey.api.schema_parts import words
 from oncekey.api.workflows import FromStep, execution_before
-from oncekey.core.execution import Execution, Sort, Status, execution_id_of
+from oncekey.core.execution import Execution, PromiseKind, Sort, Status, execution_id_of
 from oncekey.core.looking import LOOK, Looked
 from oncekey.core.model import operation_id_of
 from oncekey.core.ports import Query
-from oncekey.core.work import Action, ListExecutions
+from oncekey.core.work import Action, ListExecutions, ListPromises
 from oncekey.durable.embedded.asking import STARTS, is_of_durable_work, ref_of
 from oncekey.durable.shapes import json_of, shape_of_control, time_of
 from oncekey.wire.problem import Response
@@ -29,8 +29,9 @@ from oncekey.wire.replies import OK, ok
 
 DEAD_LETTERS = (Status.FAILED, Status.PAUSED)
 _ALL = "all"
-# Forks are looked for among so many of the newest.
-_LOOKED_AT = 200
+# Forks are looked for among the newest, callers among what is near.
+_FORKS, _LOOKED_AT = 200, 10_000
+_NEAR = 100
 
 
 class ForkWorkflow(msgspec.Struct, forbid_unknown_fields=True):
@@ -112,14 +113,32 @@ async def show(call: Call) -> Response:
         **shape_of_any_execution(execution),
         "operation_id": operation_id_of(execution.id) if keyed else None,
         "must_end_by": time_of(execution.due_at),
+        "called_by": await _caller_of(call, execution),
         "forked_at": execution.forked_at,
         "forks": [each.public_id for each in await _forks_of(call, execution)],
     }
     return ok(json_of(shape))
 
 
+async def _caller_of(call: Call, execution: Execution) -> str | None:
+    """What waits for a call is made right before what is called: it need not be looked for long."""
+    query = ListPromises(
+        execution.tenant,
+        kind=PromiseKind.CALL,
+        before=execution.id,
+        limit=_NEAR,
+        look=_NEAR,
+    )
+    for promise in await call.engine.promises(query):
+        if promise.target == execution.id and promise.execution is not None:
+            return execution_id_of(promise.sort, promise.execution)
+    return None
+
+
 async def _forks_of(call: Call, execution: Execution) -> list[Execution]:
-    query = ListExecutions(execution.tenant, sort=execution.sort, limit=_LOOKED_AT)
+    query = ListExecutions(
+        execution.tenant, None, execution.name, execution.sort, limit=_FORKS, look=_LOOKED_AT
+    )
     found = await call.engine.executions(query)
     return [each for each in found if each.forked_from == execution.id]
 
