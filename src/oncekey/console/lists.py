@@ -36,4 +36,4 @@ async def listed(visit: Visit, noun: str, ask: Callable[[Visit], Awaitable[Any]]
         if refused.status >= 500:
             raise
         return Listed([], problem=refused)
-    return Listed(page[noun], page["next_before"], page["looked_back_to"])
+    return Listed(page[noun], page["next_before"], page.get("looked_back_to"))

@@ -10,7 +10,7 @@ from oncekey.console.fields import Form as Question
 from oncekey.console.lists import listed
 from oncekey.console.visit import Form, Page, Place, Refused, Visit, Went, part
 
-_ID = re.compile(r"ak_[0-9a-f]{16}")
+_ID = re.compile(r"ak_[0-7][0-9a-f]{15}")
 _ROLES = ("caller", "admin")
 _ROLE = "A caller asks for work, an admin looks after all of it, here as well."
 _FIELDS = (

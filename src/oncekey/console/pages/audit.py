@@ -7,7 +7,7 @@ from typing import Any
 from oncekey.console.lists import listed
 from oncekey.console.visit import Page, Place, Visit
 
-FILTERS = ("tenant",)
+FILTERS = ("tenant", "actor", "action", "target")
 
 
 async def list_all(visit: Visit) -> Page:

@@ -1,0 +1,69 @@
+"""Schedules in the console: seen with their ticks, paused and resumed once."""
+
+import pytest
+from markupsafe import escape
+
+from tests.fixtures.console_site import ConsoleSite, Visitor
+
+HOSTILE = "<script>alert(1)</script>\"'&"
+
+
+def test_schedules_are_listed(visitor: Visitor) -> None:
+    page = visitor.see("/schedules")
+    assert 'href="/console/schedules/nightly">nightly</a>' in page
+    assert "0 3 * * *" in page
+    assert "broken" in page
+    assert "No schedules" in visitor.see("/schedules", tenant="nobody")
+
+
+def test_one_shows_what_it_starts_and_when(console_site: ConsoleSite, visitor: Visitor) -> None:
+    shape = console_site.tell("schedules/nightly")
+    page = visitor.see("/schedules/nightly")
+    for at in (shape["next_at"], *shape["upcoming"]):
+        assert f'datetime="{at}"' in page
+    assert "broken" in page
+    assert "the night" in page
+    assert "There was none yet." in page
+    assert "the last one is made up for" in page
+
+
+def test_it_is_paused_and_resumed_once(console_site: ConsoleSite, visitor: Visitor) -> None:
+    page = visitor.see("/schedules/nightly")
+    assert 'href="/console/schedules/nightly/pause"' in page
+    assert "/resume" not in page
+    form = visitor.fields("/schedules/nightly/pause")
+    first, second = (visitor.send("/schedules/nightly/pause", form) for _ in range(2))
+    assert first.headers["location"] == "/console/schedules/nightly?said=schedule-paused"
+    assert second.headers["location"].endswith("&again=1")
+    assert console_site.tell("schedules/nightly")["paused"] is True
+    page = visitor.see("/schedules/nightly", said="schedule-paused")
+    assert "None while it is paused." in page
+    assert "no tick is begun until it is resumed" in page
+    assert "/pause" not in page
+
+    form = visitor.fields("/schedules/nightly/resume")
+    first, second = (visitor.send("/schedules/nightly/resume", form) for _ in range(2))
+    assert first.headers["location"] == "/console/schedules/nightly?said=schedule-resumed"
+    assert second.headers["location"].endswith("&again=1")
+    assert console_site.tell("schedules/nightly")["paused"] is False
+    entries = console_site.tell("audit", target="nightly")["entries"]
+    assert [each["action"] for each in entries] == ["schedule.resume", "schedule.pause"]
+
+
+@pytest.mark.parametrize("action", ["", "/pause", "/resume"])
+@pytest.mark.parametrize("id", ["nothing", "%3Cscript%3E", "a%2Fb"])
+def test_what_is_not_there_is_not_found(visitor: Visitor, action: str, id: str) -> None:  # noqa: A002
+    visitor.see(f"/schedules/{id}{action}", 404)
+
+
+def test_an_action_on_nothing_does_nothing(console_site: ConsoleSite, visitor: Visitor) -> None:
+    form = visitor.fields("/schedules/nightly/pause")
+    assert visitor.send("/schedules/nothing/pause", form).status_code == 404
+    assert console_site.tell("schedules/nightly")["paused"] is False
+
+
+def test_a_filter_that_cannot_be_used_is_kept(visitor: Visitor) -> None:
+    answer = visitor.client.get("/console/schedules", params={"tenant": HOSTILE})
+    assert answer.status_code in {200, 400}
+    assert f'value="{escape(HOSTILE)}"' in answer.text
+    assert "<script>alert" not in answer.text
