@@ -122,8 +122,8 @@ class Console:
             and request.method == "GET"
             and self._rendering.is_live(page.template)
         ):
-            watched = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-            values["live_path"] = f"{values['root']}/live?page={quote(watched, safe='')}"
+            watched = quote(_asked(request), safe="")
+            values["live_path"] = f"{values['root']}/live?page={watched}"
         return HTMLResponse(self._rendering.page(page.template, values), page.status)
 
     # -- who is there --------------------------------------------------------------------
@@ -137,8 +137,8 @@ class Console:
             return self._page(
                 request, None, Page("sign-in.html", {"to": "", "problem": _GONE}, 401)
             )
-        to = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        return _redirect(f"{request.scope.get('root_path', '')}{_SIGN_IN}?to={quote(to, safe='')}")
+        to = quote(_asked(request), safe="")
+        return _redirect(f"{request.scope.get('root_path', '')}{_SIGN_IN}?to={to}")
 
     async def _sign_in(self, request: Request) -> Response:
         if request.method == "GET":
@@ -253,7 +253,8 @@ def _redirect(location: str) -> RedirectResponse:
 
 
 def _asked(request: Request) -> str:
-    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    """The path, which may hold any character, and the query, as they are written in a link."""
+    return quote(request.scope["path"]) + (f"?{request.url.query}" if request.url.query else "")
 
 
 def _inside(to: str) -> str:

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -41,7 +41,7 @@ class Live:
 
     async def answer(self, request: Request, who: Who) -> Response:
         path, _, asked = request.query_params.get("page", "")[:_LONGEST_PATH].partition("?")
-        query = dict(parse_qsl(asked))
+        path, query = unquote(path), dict(parse_qsl(asked))
         session = await who()
         if session is None or self._find(request, session, path, query) is None:
             return Response("There is nothing to watch.", 404, media_type="text/plain")

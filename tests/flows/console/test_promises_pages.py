@@ -1,6 +1,8 @@
 """Promises as operators see them: who waits, who settled them, and settling by hand, once."""
 
 import re
+from functools import partial
+from html import unescape
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -114,6 +116,22 @@ def test_a_name_may_hold_anything(console_site: ConsoleSite, visitor: Visitor) -
     html = visitor.see(place(promise))
     assert "<img src=x" not in html
     assert "{{7*7}}" in html
+
+
+def test_a_page_is_watched_and_not_that_of_another_name(
+    console_site: ConsoleSite, visitor: Visitor
+) -> None:
+    """What ends a path in a link does not end the name of a promise."""
+    for ending in ("?b=c", "#d", "%3Fe", "/f"):
+        promise = pending_named(console_site, f"watched{ending}")
+        (watched,) = re.findall(r'sse-connect="([^"]+)"', visitor.see(place(promise)))
+        with visitor.client.stream("GET", unescape(watched)) as stream:
+            lines = stream.iter_lines()
+            while next(lines) != "event: live":
+                pass
+            # An event ends with an empty line.
+            seen = list(iter(partial(next, lines), ""))
+        assert f'href="/console{place(promise, "resolve")}"' in "".join(seen)
 
 
 def pending_named(site: ConsoleSite, name: str) -> str:
