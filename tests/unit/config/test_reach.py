@@ -83,6 +83,8 @@ CASES: list[tuple[str, str, Any, dict[str, str]]] = [
     ("edge.body_timeout", "2s", 2.0, {}),
     ("edge.decide", "off", False, {}),
     ("admin.enabled", "0", False, {}),
+    ("console.enabled", "0", False, {}),
+    ("console.demo", "1", True, {}),
     ("upstreams.orders.url", "unix:/run/a.sock", "http+unix://%2Frun%2Fa.sock", {}),
     ("upstreams.orders.timeout", "1s", 1.0, ROUTE),
     ("upstreams.orders.connect_timeout", "50ms", 0.05, ROUTE),

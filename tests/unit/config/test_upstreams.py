@@ -291,6 +291,9 @@ def test_options_of_a_route_that_go_together(tmp_path: Path, options: str) -> No
         ("/orders/by-idempotency-key/{key}", "the edge, for answers that were lost"),
         ("/orders/by-idempotency-key/{key}/output", "the edge, for answers that were lost"),
         ("/api/admin/keys", "the API of admins"),
+        ("/console", "the console"),
+        ("/console/{rest:path}", "the console"),
+        ("/metrics", "whoever reads metrics"),
     ],
 )
 def test_a_path_of_the_edge_is_no_route(tmp_path: Path, path: str, owner: str) -> None:
