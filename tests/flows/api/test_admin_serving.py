@@ -110,6 +110,24 @@ def test_a_webhook_that_is_deleted_takes_nothing_more(served: Served, admin: htt
         assert send(served.url, webhook, b"{}", "d-1").status_code == 404
 
 
+def test_a_webhook_is_tried_by_the_receiver_of_the_server(
+    served: Served, admin: httpx.Client
+) -> None:
+    webhook = admin.post("webhooks", json={**GITHUB, "then": "event:provider"}).json()
+    tried = admin.post(f"webhooks/{webhook['id']}/send").json()
+    assert (tried["verdict"], tried["status"]) == ("accepted", 200)
+    found = admin.get(f"deliveries/{tried['delivery_id']}").json()
+    (lead,) = found["leads_to"]
+    assert admin.get(f"events/{lead['id']}").json()["key"] == "github"
+
+    # The service behind is not there.
+    behind = admin.post("webhooks", json={**GITHUB, "then": "forward:/orders"}).json()
+    tried = admin.post(f"webhooks/{behind['id']}/send").json()
+    assert (tried["verdict"], tried["status"]) == ("released", 502)
+    found = admin.get(f"deliveries/{tried['delivery_id']}").json()
+    assert "start it" in found["advice"]
+
+
 def test_keys_of_callers_and_of_admins_are_good_for_their_own(
     served: Served, admin: httpx.Client, make: Any
 ) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from oncekey.webhooks.providers.registry import providers_of
+from oncekey.webhooks.receiver import Receiver
 from tests.fixtures.admins import Admin
 from tests.fixtures.api_site import ApiSite, Client
 
@@ -46,6 +47,29 @@ async def test_every_provider_can_be_tried(admin: Admin, provider: str) -> None:
     place = await webhook(admin, provider, "workflow:echo")
     tried = await admin.done("POST", f"webhooks/{place}/send")
     assert (tried["verdict"], tried["status"], tried["reason"]) == ("accepted", 200, "started")
+
+
+@pytest.mark.parametrize("provider", ["square", "twilio"])
+async def test_a_url_is_signed_as_the_provider_knows_it(
+    site: ApiSite, admin: Admin, provider: str
+) -> None:
+    means = site.means
+    means.reception.receiver = Receiver(
+        site.ledger,
+        means.sources,
+        means.providers,
+        site.app.engine,
+        None,
+        public_url="https://hooks.example.com/",
+    )
+    place = await webhook(admin, provider, "workflow:echo")
+    assert (await admin.done("POST", f"webhooks/{place}/send"))["verdict"] == "accepted"
+
+
+async def test_where_no_deliveries_are_taken_none_is_tried(site: ApiSite, admin: Admin) -> None:
+    place = await webhook(admin)
+    site.means.reception.receiver = None
+    assert await admin.refused("POST", f"webhooks/{place}/send") == (400, "invalid-input")
 
 
 async def test_one_key_is_one_delivery(admin: Admin, acme: Client) -> None:
