@@ -19,7 +19,7 @@ ARGS ?=
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve cluster test check bench chaos docs picture lock format proto clean
+.PHONY: help venv serve cluster test check bench chaos docs pictures lock format proto clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,7 +41,8 @@ chaos: venv $(VENV)/.restate ## run the tests that kill processes and databases 
 docs: venv $(VENV)/.chromium ## run every example and check every page of the documentation
 	$(BIN)/pytest tests/docs $(ARGS)
 
-pictures: venv $(VENV)/.chromium ## take the pictures of the console anew
+pictures: venv $(VENV)/.chromium ## take the pictures of the console and of the tour anew
+	$(BIN)/python docs/pictures/demo.py
 	ONCEKEY_PICTURES=docs/pictures $(BIN)/pytest tests/browser/test_pictures.py $(ARGS)
 
 check: venv ## check format, lint, types and layers
@@ -63,9 +64,6 @@ proto: venv ## generate the gRPC code again from its proto
 
 bench: $(VENV)/.bench $(BIN)/nginx $(VENV)/.restate ## measure OnceKey beside its peers
 	$(BIN)/python -m bench $(ARGS)
-
-picture: venv ## draw the picture of the tour again, docs/pictures/demo.svg
-	$(BIN)/python docs/pictures/demo.py
 
 lock: $(BIN)/uv ## pin every version again (ARGS=--upgrade for newer ones)
 	$(COMPILE) $(ARGS) --all-extras --group dev pyproject.toml -o requirements/dev.txt
