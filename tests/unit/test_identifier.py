@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oncekey.core.identifier import OperationNumbers
+from oncekey.core.identifier import OperationNumbers, first_number
 from oncekey.core.model import number_of, operation_id_of
 
 NOW = 1_800_000_000_000
@@ -46,8 +46,17 @@ def test_a_number_fits_a_signed_column_for_a_century() -> None:
 def test_nothing_lower_than_the_floor_is_drawn_later() -> None:
     numbers = OperationNumbers(lambda bits: 0)
     numbers.draw(NOW)
-    floor = numbers.floor()
+    floor = numbers.floor(NOW)
     assert numbers.draw(NOW - 1000) >= floor
+
+
+def test_the_floor_rises_with_time() -> None:
+    numbers = OperationNumbers(lambda bits: 5000)
+    floors = [numbers.floor(NOW + each) for each in range(3)]
+    assert floors == [first_number(NOW + each) for each in range(3)]
+    assert numbers.draw(NOW) > floors[-1]
+    # Two processes that give a sign of life in the same millisecond still go other ways.
+    assert numbers.draw(NOW + 3) == first_number(NOW + 3) + 5000
 
 
 def test_threads_never_draw_the_same() -> None:

@@ -38,9 +38,12 @@ class OperationNumbers:
         """Numbers that go other ways than these, in a process that is a copy of this one."""
         return OperationNumbers(self._randbits)
 
-    def floor(self) -> int:
-        """No number drawn from now on is lower than this."""
-        return self._last
+    def floor(self, now: int) -> int:
+        """No number drawn from now on is lower than this. It rises also while none is drawn: what
+        is looked for above it would else be everything, after a quiet night."""
+        with self._lock:
+            self._last = max(self._last, first_number(now))
+            return self._last
 
 
 def millisecond_of(number: int) -> int:

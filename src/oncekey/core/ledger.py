@@ -374,4 +374,8 @@ class Ledger:
         """With each heartbeat: learn the retention classes, tell the lowest number still held."""
         self._sweeper.start()
         self.retention_classes.learn(retention)
-        return min(self._held.copy(), default=self._numbers.floor())
+        return min(self._held.copy(), default=self._numbers.floor(self.clock.now()))
+
+
+def _claiming(seen: Seen | None) -> AbstractContextManager[None]:
+    return nullcontext() if seen is None or seen.span is None else seen.span.part("claim")

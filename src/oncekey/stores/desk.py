@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
@@ -21,13 +22,59 @@ class Closable(Protocol):
 C = TypeVar("C", bound=Closable)
 
 
+class Queue:
+    """A lock that goes to whoever has waited for longest: who takes it again and again, as a count
+    or a sweep does, would else keep all others waiting for its end."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._taken = False
+        self._waiting: deque[threading.Lock] = deque()
+
+    def acquire(self) -> None:
+        with self._lock:
+            if not self._taken:
+                self._taken = True
+                return
+            turn = threading.Lock()
+            turn.acquire()
+            self._waiting.append(turn)
+        try:
+            turn.acquire()
+        except BaseException:
+            self._leave(turn)
+            raise
+
+    def release(self) -> None:
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._taken = False
+
+    def _leave(self, turn: threading.Lock) -> None:
+        """Interrupted while it waited; the turn may have come in the same moment."""
+        with self._lock:
+            waits = turn in self._waiting
+            if waits:
+                self._waiting.remove(turn)
+        if not waits:
+            self.release()
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
 class Desk(Generic[C]):
     def __init__(self, connect: Callable[[], C]) -> None:
         self._connect = connect
         self._connection: C | None = None
         self._used_at = 0.0
         self._closed = False
-        self._lock = threading.Lock()
+        self._lock = Queue()
 
     @contextmanager
     def borrow(self) -> Iterator[C]:

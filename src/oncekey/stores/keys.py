@@ -24,7 +24,7 @@ def list_keys(query: Query, now: int) -> Generator[Step, list[Row], Looked[Row]]
     }
     lowest = max(0, query.after + 1)
     everywhere = Span("list_keys", "list_keys_edge", values, lowest)
-    held = Span("list_held_keys", "list_held_keys_edge", values, lowest)
+    held = Span("list_held_keys", "list_held_keys_edge", values, lowest, weight=3)
     match query.state:
         case State.IN_PROGRESS:
             # No need to look at everything that is settled.

@@ -24,6 +24,8 @@ class Span(NamedTuple):
     windows: all of it is asked for, or there are not many."""
     values: dict[str, Any]
     lowest: int = 0
+    weight: int = 1
+    """How much more it is to look at one of these, since they do not lie together."""
 
 
 def look_through(
@@ -39,7 +41,7 @@ def look_through(
             if left <= 0:
                 found.to = top
                 return found
-            size = min(size, left)
+            size = max(1, min(size, left // span.weight))
             since = span.lowest
             if span.edge:
                 place = {"before": top, "lowest": span.lowest, "skip": size - 1}
@@ -47,6 +49,6 @@ def look_through(
                 since = edge[0][0] if edge else since
             place = {"before": top, "since": since, "limit": limit - len(found)}
             found += yield span.rows, {**span.values, **place}
-            top, left = since, left - size if span.edge else left
+            top, left = since, left - size * span.weight if span.edge else left
             size = min(size * _GROWTH, _LARGEST)
     return found

@@ -105,7 +105,7 @@ LIMIT 1 OFFSET :skip
 -- READY and RUNNING are few beside all others, and have an index that does not sort them by number.
 SELECT * FROM oncekey_execution_rows
 WHERE id IN (
-    SELECT e.id FROM oncekey_executions AS e
+    SELECT e.id FROM oncekey_executions AS e INDEXED BY oncekey_executions_live
     WHERE e.status < 2 AND e.status = :status AND e.id < :before AND e.id >= :since
         AND (:tenant IS NULL OR e.tenant = :tenant)
         AND (:name IS NULL OR e.name = :name)

@@ -9,7 +9,7 @@ from oncekey.core.execution import PromiseKind, PromiseState, Sort, Status
 from oncekey.stores.requests import Row, Setting, Step
 from oncekey.stores.work.executions import Steps
 
-_SLICE = 20_000
+_SLICE = 5_000
 
 Group = tuple[int, ...]
 Tally = dict[Group, tuple[int, int]]
