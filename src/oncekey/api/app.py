@@ -92,7 +92,7 @@ class Api:
         """What a request of a caller who is known already would be answered, without a server."""
         headers = [(b"content-type", b"application/json")]
         if key is not None:
-            headers.append((b"idempotency-key", key.encode("ascii")))
+            headers.append((b"idempotency-key", key.encode()))
         scope: Scope = {
             "type": "http",
             "method": method,

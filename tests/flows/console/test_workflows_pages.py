@@ -50,6 +50,8 @@ def test_work_is_found_by_what_it_is(console_site: ConsoleSite, visitor: Visitor
     assert listed(visitor, id=paused) == [paused]
     assert failed not in listed(visitor, sort="task")
     assert "it cannot be done: find-2" in visitor.see("/workflows", name="broken")
+    html = visitor.see("/workflows", name="order")
+    assert f'href="/console/promises/{waits}%3Apayment">stripe:ch_find-1</a>' in html
 
 
 @pytest.mark.parametrize("wanted", [NOBODY, "x", f"{NOBODY}/journal", "../keys", HOSTILE])
@@ -223,6 +225,17 @@ def test_cancelling_twice_with_one_form_acts_once(
     html = visitor.see(f"/workflows/{workflow}", said="cancelled")
     assert "It is cancelled" in html
     assert "Somebody cancelled it" in html
+
+
+@pytest.mark.parametrize("key", ["", "ä", "a b", "x" * 5000, "\0"])
+def test_a_form_without_a_key_that_can_be_does_nothing(
+    console_site: ConsoleSite, visitor: Visitor, key: str
+) -> None:
+    workflow = waiting(console_site, "patient", "act-0", "x")
+    answer = visitor.act(f"/workflows/{workflow}/cancel", key=key)
+    assert answer.status_code == 400
+    assert 'role="alert"' in answer.text
+    assert console_site.tell(f"workflows/{workflow}")["status"] == "waiting"
 
 
 def test_what_is_over_is_not_cancelled(console_site: ConsoleSite, visitor: Visitor) -> None:

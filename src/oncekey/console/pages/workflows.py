@@ -17,6 +17,7 @@ STUCK = "stuck"
 _LIVE = ("ready", "running", "waiting")
 _STATUSES = ("", STUCK, *_LIVE, "paused", "succeeded", "failed", "cancelled")
 _STEPS = 100
+_PROMISES = 200
 
 
 # -- many ----------------------------------------------------------------------------------
@@ -26,6 +27,7 @@ async def list_all(visit: Visit) -> Page:
     found: Listed = await listed(visit, "workflows", _ask)
     values = {
         "found": found,
+        "waited_for": await _waited_for(visit, found),
         "filters": visit.query,
         "statuses": _STATUSES,
         "age_of": age_of,
@@ -40,6 +42,15 @@ async def _ask(visit: Visit) -> Any:
     # The API leaves out what is well unless it is asked for.
     wanted = None if status == STUCK else status or "all"
     return await visit.get("workflows", **asked, status=wanted)
+
+
+async def _waited_for(visit: Visit, found: Listed) -> dict[str, Any]:
+    """Promises of those that wait, as far as they are among the newest: one question for all."""
+    if not any(each["status"] == "waiting" for each in found.rows):
+        return {}
+    asked = visit.asked("tenant")
+    page = await visit.get("promises", **asked, state="pending", limit=_PROMISES)
+    return {each["workflow_id"]: each for each in page["promises"]}
 
 
 # -- one -----------------------------------------------------------------------------------
