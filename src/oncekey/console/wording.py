@@ -31,6 +31,7 @@ AGAIN = "This was asked before with the same form: it was done then, and once."
 
 _STATES = {
     "accepted": "good",
+    "active": "good",
     "alive": "good",
     "awaited": "warn",
     "cancelled": "off",
@@ -40,7 +41,6 @@ _STATES = {
     "in_progress": "busy",
     "in-flight": "busy",
     "lapsed": "bad",
-    "on time": "good",
     "paused": "warn",
     "pending": "busy",
     "published": "good",

@@ -3,7 +3,12 @@
 import pytest
 from markupsafe import escape
 
+from oncekey.schedules import Every, Schedule, Scheduler, StartWorkflow
+from tests.fixtures.api_site import api_site
 from tests.fixtures.console_site import ConsoleSite, Visitor
+from tests.fixtures.frozen import FrozenClock
+from tests.fixtures.operator import at_console
+from tests.fixtures.ticks import MINUTE, START
 
 HOSTILE = "<script>alert(1)</script>\"'&"
 
@@ -25,6 +30,27 @@ def test_one_shows_what_it_starts_and_when(console_site: ConsoleSite, visitor: V
     assert "the night" in page
     assert "There was none yet." in page
     assert "the last one is made up for" in page
+
+
+@pytest.mark.anyio
+async def test_the_last_tick_leads_to_what_it_started() -> None:
+    clock = FrozenClock(START)
+    async with api_site("memory://", clock=clock, sweep_interval=0) as site:
+        target = StartWorkflow("echo", HOSTILE)
+        hourly = Schedule("hourly", Every(60 * MINUTE), target, tenant="acme")
+        scheduler = Scheduler(site.ledger, site.app.engine, [hourly])
+        await scheduler.declare()
+        clock.advance(60 * MINUTE)
+        (ran,) = await scheduler.run_once()
+        await scheduler.close()
+        async with at_console(site) as operator:
+            page = await operator.html("/schedules/hourly")
+            listed = await operator.html("/schedules", tenant="acme")
+    assert f'href="/console/workflows/{ran.text}"' in page
+    assert "succeeded" in page
+    assert str(escape(HOSTILE)) in page
+    assert "<script>alert" not in page
+    assert 'href="/console/schedules/hourly"' in listed
 
 
 def test_it_is_paused_and_resumed_once(console_site: ConsoleSite, visitor: Visitor) -> None:
