@@ -1,5 +1,6 @@
 """Promises as operators see them: who waits, who settled them, and settling by hand, once."""
 
+import json
 import re
 from functools import partial
 from html import unescape
@@ -96,6 +97,34 @@ def test_one_that_a_request_settled(console_site: ConsoleSite, visitor: Visitor)
     assert f'by the request <a id="settler" href="/console/keys/{operation}">by-request</a>' in html
     assert "&#34;ok&#34;: true" in html
     assert f'href="/console{place(promise, "resolve")}"' not in html
+
+
+def test_one_that_a_delivery_settled(console_site: ConsoleSite, visitor: Visitor) -> None:
+    promise = pending(console_site, "seen-3", "order", "payment")
+    paid = {"id": "evt_seen3", "type": "charge.succeeded", "data": {"object": {"id": "ch_seen-3"}}}
+    answer = console_site.admin.post(
+        f"webhooks/{console_site.webhook}/send", json={"body": json.dumps(paid)}
+    )
+    assert answer.status_code == 200, answer.text
+    html = visitor.see(place(promise))
+    operation = answer.json()["operation_id"]
+    assert f'by the delivery <a id="settler" href="/console/keys/{operation}">' in html
+    assert f'href="/console/webhooks/{console_site.webhook}"' in html
+
+
+def test_one_that_is_over_without_a_value(console_site: ConsoleSite, visitor: Visitor) -> None:
+    cancelled = pending(console_site, "seen-4")
+    console_site.admin.post(f"workflows/{cancelled.partition(':')[0]}/cancel").raise_for_status()
+    assert "cancelled with what waited for it" in visitor.see(place(cancelled))
+    body = {"name": "hurried", "timeout": 0.001}
+    late = console_site.caller.post("/api/tenants/default/promises", json=body).json()["id"]
+    while console_site.tell(f"promises/{late}")["state"] != "timed_out":
+        pass
+    assert "Nobody settled it until" in visitor.see(place(late))
+    for promise in (cancelled, late):
+        answer = visitor.act(place(promise, "resolve"), kind="null")
+        assert answer.status_code == 410, answer.text
+        assert 'role="alert"' in answer.text
 
 
 def test_one_of_nobody(console_site: ConsoleSite, visitor: Visitor) -> None:
