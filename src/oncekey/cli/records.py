@@ -15,6 +15,7 @@ from oncekey.core.looking import LOOK
 from oncekey.core.model import Outcome, Record, State, number_of
 from oncekey.core.ports import Found, Query
 from oncekey.durable.shapes import Shape
+from oncekey.wire.exchange import shown
 
 Keep = Callable[[Record], bool]
 
@@ -97,7 +98,7 @@ def outcome_lines(outcome: Outcome) -> list[str]:
     kind = outcome.kind.name.lower()
     status = f" {outcome.status}" if outcome.status else ""
     headers = [
-        f"{name.decode('latin-1')}: {value.decode('latin-1')}" for name, value in outcome.headers
+        f"{name.decode('latin-1')}: {value.decode('latin-1')}" for name, value in shown(outcome)
     ]
     return [f"{kind}{status}, {len(outcome.body)} bytes", *headers, "", *preview_of(outcome.body)]
 
@@ -121,7 +122,7 @@ def _told_state(found: Found) -> str:
 
 
 def _plain_outcome(outcome: Outcome) -> dict[str, Any]:
-    headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in outcome.headers]
+    headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in shown(outcome)]
     plain = {
         "kind": outcome.kind.name.lower(),
         "status": outcome.status or None,

@@ -14,6 +14,7 @@ from oncekey.compose.address import Address, Memory, Postgres, Restate, SqliteFi
 from oncekey.config.settings import Settings
 from oncekey.core.callers import Callers
 from oncekey.core.census import Censuses, Counted
+from oncekey.core.errors import ConfigurationError
 from oncekey.integrations.asgi import respond
 from oncekey.integrations.lifespan import Receive, Scope, Send
 from oncekey.observe.meter import Meter
@@ -56,7 +57,12 @@ class Observing:
             max_endpoints=chosen.max_endpoints,
         )
         lines = settings.log.requests
-        self.watch = RequestWatch(self.meter, None if lines == "none" else RequestLog(lines))
+        self._provider = _provider_of(settings)
+        self.watch = RequestWatch(
+            self.meter,
+            None if lines == "none" else RequestLog(lines),
+            None if self._provider is None else _tracing_by(self._provider),
+        )
         self._neighbours = Neighbours(self.meter, folder)
         self.pulse = Pulse(self._neighbours.total)
         self.metrics = Metrics(self.meter, self._neighbours.total)
@@ -77,6 +83,8 @@ class Observing:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.to_thread(self._neighbours.close)
+            if self._provider is not None:
+                await asyncio.to_thread(self._provider.shutdown)
 
     def page(self, settings: Settings, callers: Callers) -> MetricsPage | None:
         """For whoever may read it."""
@@ -133,6 +141,24 @@ def observing_of(settings: Settings, folder: Path | None = None) -> Observing | 
     """None where nobody is to count, to tell or to trace."""
     asked = settings.metrics.enabled or settings.log.requests != "none" or settings.traces.endpoint
     return Observing(settings, folder) if asked else None
+
+
+def _provider_of(settings: Settings) -> Any:
+    traces = settings.traces
+    if traces.endpoint is None:
+        return None
+    try:
+        from oncekey.observe.exporting import provider_of
+    except ModuleNotFoundError as error:
+        missing = f"{error}; traces.endpoint needs it"
+        raise ConfigurationError(f"{missing}: pip install 'oncekey[otel]'") from error
+    return provider_of(traces.endpoint, traces.sample, traces.service)
+
+
+def _tracing_by(provider: Any) -> Any:
+    from oncekey.observe.traces import Tracing
+
+    return Tracing(provider)
 
 
 def counts_of(counted: Counted) -> Counts:

@@ -19,7 +19,7 @@ class Claim:
 
     __slots__ = (
         "_ledger", "concluded", "created_at", "digest", "fence", "id", "joined", "lost",
-        "operation",
+        "operation", "span",
     )  # fmt: skip
 
     def __init__(
@@ -42,6 +42,8 @@ class Claim:
         """Settled in a transaction of the application's, which may still be rolled back."""
         self.lost = False
         """Known to have been taken over."""
+        self.span: Any = None
+        """Of the request that holds it, where that is traced."""
 
     @property
     def operation_id(self) -> str:
@@ -128,6 +130,8 @@ class Claim:
         now = ledger.clock.now()
         if ledger.fault is not None:
             ledger.fault("before-settle")
+        if self.span is not None:
+            outcome = self.span.settling(outcome)
         kept = ledger.retention_classes.milliseconds(self.operation.retention)
         return make(Settle, (self.id, self.fence, outcome, now, now + kept))
 
@@ -143,6 +147,8 @@ class Claim:
         )  # fmt: skip
         record = make(Record, values)
         self.concluded = True
+        if self.span is not None:
+            self.span.settled()
         ledger.ended(self, record if shared else None)
         return record
 

@@ -14,6 +14,10 @@ Way = Literal["new", "replay", "conflict", "mismatch", "refused", "passed", "fai
 kept, by a refusal, or not as it should have been."""
 
 
+TRACEPARENT = b"oncekey-traceparent"
+"""A line that is kept with an answer, as the last one, and never shown: the span it was made in."""
+
+
 class Observer(Protocol):
     """`namespace` says whose it was, `detail` what else there is to know of this event."""
 
@@ -61,6 +65,8 @@ class Watch:
     """An observer who sees whole requests as well, and what the store does for them."""
 
     observe: Observer
+    tracing: Any = None
+    """Who makes spans of requests and of runs; see `observe/traces.py`."""
 
     def begin(self, endpoint: str, began: float | None = None) -> Seen:
         """A request has come, now or when `perf_counter` said `began`; `end` must follow."""

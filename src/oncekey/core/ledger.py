@@ -7,6 +7,7 @@ import atexit
 import random
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from oncekey.core.beginning import Beginning, Sent
@@ -113,7 +114,8 @@ class Ledger:
         decision: Decision | None = self.recall(operation, digest)
         if decision is None:
             beginning = Beginning(self, operation, digest, recover, transaction, seen)
-            decision = self.run(beginning.steps(wait))
+            with _claiming(seen):
+                decision = self.run(beginning.steps(wait))
         tell_decision(self.observe, operation, decision, seen)
         return decision
 
@@ -131,7 +133,11 @@ class Ledger:
         beginning = Beginning(
             self, operation, operation.ref.digest, recover, transaction, seen, observed=observed
         )
-        decision = await self._abegin(beginning, operation, wait)
+        if seen is None or seen.span is None:
+            decision = await self._abegin(beginning, operation, wait)
+        else:
+            with _claiming(seen):
+                decision = await self._abegin(beginning, operation, wait)
         if observed:
             tell_decision(self.observe, operation, decision, seen)
         return decision

@@ -30,6 +30,8 @@ def tell_decision(
         # Of a mismatch nothing may be shown: it is another request's.
         if way != "mismatch":
             seen.operation = decision[0].id
+        if seen.span is not None:
+            seen.span.decided(decision)
     detail = replayed_status(decision.record.outcome) if isinstance(decision, Replay) else ""
     observe(event, endpoint, namespace, detail)
 

@@ -31,7 +31,7 @@ from oncekey.edge.identity.identities import Identities, Known
 from oncekey.edge.policy import EdgeRoute, Table
 from oncekey.edge.reading import RequestCut
 from oncekey.edge.sending import Listening, Listens, as_it_comes
-from oncekey.edge.telling import note_replay, note_verdict, tell_unkeyed
+from oncekey.edge.telling import handling, note_replay, note_verdict, tell_unkeyed
 from oncekey.edge.troubles import Troubles
 from oncekey.wire.answer import way_of
 from oncekey.wire.body import Body
@@ -76,6 +76,8 @@ class Proxy:
         seen.policy = route.policy
         # Until it is let in.
         seen.way = "refused"
+        if watch.tracing is not None:
+            watch.tracing.begin(seen, asked.headers)
         return seen
 
     async def admit(
@@ -238,7 +240,8 @@ class Proxy:
         concluding = Concluding(self._ledger, admitted.route, claim)
         listening = Listening(gathers)
         try:
-            answer = await self._asked_behind(asked, admitted, verdict.key, body, listening)
+            with handling(admitted.seen):
+                answer = await self._asked_behind(asked, admitted, verdict.key, body, listening)
         except (UpstreamUnreachable, InvalidInput) as error:
             self.tell(error, asked)
             return await concluding.not_sent(error)
@@ -273,6 +276,9 @@ class Proxy:
     ) -> None:
         route, namespace = admitted.route, admitted.verdict.namespace
         method = asked.method.encode()
+        if admitted.seen is not None and admitted.seen.span is not None:
+            lines = admitted.seen.span.sent_on(asked.headers)
+            asked = asked._replace(headers=lines, again=None)
         if asked.again is None or not isinstance(body, bytes):
             lines = to_upstream(asked, namespace, key, self.identities.gateway)
             content = body.chunks() if isinstance(body, Body) else body

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from oncekey.core.events import Observer, Seen
 from oncekey.core.ledger import Ledger
@@ -39,8 +40,15 @@ def note_verdict(seen: Seen, verdict: Pass | Protect) -> None:
             seen.case, seen.source = "C", "derived"
 
 
+def handling(seen: Seen | None) -> AbstractContextManager[None]:
+    """While the service behind is asked."""
+    return nullcontext() if seen is None or seen.span is None else seen.span.handling()
+
+
 def note_replay(ledger: Ledger, seen: Seen, record: Record) -> None:
     """It is answered from memory."""
     seen.way, seen.operation = "replay", record.id
+    if seen.span is not None:
+        seen.span.replays(record.outcome)
     namespace = record.ref.scope.namespace
     ledger.observe("replay", seen.endpoint, namespace, replayed_status(record.outcome))

@@ -141,7 +141,7 @@ class Protection:
         seen.is_of(namespace, key)
         known = self._memo.get((namespace, endpoint, key, asked))
         if known is not None and self._ledger.remembers(known.digest, known.record):
-            seen.replays(namespace, known.record.id, known.response.status)
+            seen.replays(namespace, known.record, known.response.status)
             await respond(send, known.response)
             return
         request, whose = make(Asked, asked), make(KeyScope, (namespace, endpoint))
@@ -177,7 +177,8 @@ class Protection:
             return
         if isinstance(decision, Proceed):
             collector = Collector(ledger, rule, decision.claim, send)
-            await collector.run(self._app, scope, Receiver(request.body, receive))
+            with seen.handling():
+                await collector.run(self._app, scope, Receiver(request.body, receive))
             return
         if isinstance(decision, Replay) and len(request.body) <= LONGEST_BODY:
             await respond(send, self._remembered(operation.ref, request, decision))

@@ -152,7 +152,8 @@ def _begin(terms: Terms, view: Callable[[], Any], lines: Lines, key: str, watche
         exchange = Exchange(Gatherer(ledger, rule, decision.claim), body)
         environ[_EXCHANGE] = exchange
         environ[CLAIM] = decision.claim
-        return exchange.run(view)
+        with watched.handling():
+            return exchange.run(view)
     answer = response_of(decision)
     if isinstance(decision, Replay):
         environ[_EXCHANGE] = Replayed(answer)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from oncekey.core.events import Observer, Seen, Watch
+from oncekey.core.model import Record
 from oncekey.core.scope import namespace_of
 from oncekey.wire.headers import Lines, trouble_in
 from oncekey.wire.problem import Response
@@ -48,6 +50,8 @@ class Request:
             return
         if self.seen is None:
             self.seen = carried[SEEN] = watch.begin(place)
+            if watch.tracing is not None:
+                watch.tracing.begin(self.seen, lines_in(carried))
         self.seen.endpoint, self.seen.policy = place, _POLICIES[rule.key]
 
     def has(self, key: str | Response | None, lines: Lines, rule: Rule, *, known: bool) -> None:
@@ -69,11 +73,18 @@ class Request:
         if self.seen is not None:
             self.seen.namespace, self.seen.key = namespace, f"{namespace}:{key}"
 
-    def replays(self, namespace: str, number: int, status: int) -> None:
+    def replays(self, namespace: str, record: Record, status: int) -> None:
         """From memory, without asking the ledger."""
         self._observe("replay", self.place, namespace, status)
         if self.seen is not None:
-            self.seen.way, self.seen.operation = "replay", number
+            self.seen.way, self.seen.operation = "replay", record.id
+            if self.seen.span is not None:
+                self.seen.span.replays(record.outcome)
+
+    def handling(self) -> AbstractContextManager[None]:
+        """While the application runs: its own spans are inside of it."""
+        span = None if self.seen is None else self.seen.span
+        return nullcontext() if span is None else span.handling()
 
     def refuse(self) -> None:
         if self.seen is not None:
@@ -116,3 +127,16 @@ class Request:
     def fail(self) -> None:
         """The application raised."""
         self.end(self.status or _BROKEN)
+
+
+def lines_in(carried: dict[str, Any]) -> list[tuple[bytes, bytes]]:
+    """Of a request what says which trace it belongs to, from an ASGI scope or a WSGI environ."""
+    if "headers" in carried:
+        lines: list[tuple[bytes, bytes]] = carried["headers"]
+        return lines
+    names = (("traceparent", "HTTP_TRACEPARENT"), ("tracestate", "HTTP_TRACESTATE"))
+    return [
+        (name.encode(), carried[variable].encode("latin-1"))
+        for name, variable in names
+        if variable in carried
+    ]

@@ -141,7 +141,8 @@ class Protection:
         if isinstance(decision, Proceed):
             environ[CLAIM] = decision.claim
             gatherer = Gatherer(ledger, rule, decision.claim)
-            return Responder(gatherer, start_response, body).run(self._app, environ)
+            with keyed.request.handling():
+                return Responder(gatherer, start_response, body).run(self._app, environ)
         return Whole(respond(start_response, response_of(decision)), body.close)
 
     def _namespace(self, environ: Environ, lines: Lines) -> str:

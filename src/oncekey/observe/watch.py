@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from time import perf_counter
+from typing import Any
 
 from oncekey.core.events import Seen, Watch
 from oncekey.core.model import Record
@@ -19,8 +20,9 @@ _MOST_REPLAYS = 4096
 class RequestWatch(Watch):
     """The observer to open a ledger with: `oncekey.open(url, observer=RequestWatch(Meter()))`."""
 
-    def __init__(self, meter: Meter, log: RequestLog | None = None) -> None:
+    def __init__(self, meter: Meter, log: RequestLog | None = None, tracing: Any = None) -> None:
         self.meter = meter
+        self.tracing = tracing
         self._log = log
         self._tells_all = log is not None and log.tells_all
         self.observe = meter.count
@@ -39,6 +41,8 @@ class RequestWatch(Watch):
         meter.time(seen.endpoint, seen.way, seconds)
         if self._log is not None:
             self._log.write(seen, status, seconds)
+        if seen.span is not None:
+            seen.span.end(seen, status)
 
     def replayed(
         self, endpoint: str, namespace: str, key: str, record: Record, status: int, began: float

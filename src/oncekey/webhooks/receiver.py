@@ -31,7 +31,7 @@ from oncekey.webhooks.handling import Handling, Result
 from oncekey.webhooks.naming import operation_of, path_of
 from oncekey.webhooks.provider import Provider
 from oncekey.webhooks.sources import Source, Sources
-from oncekey.webhooks.telling import Telling
+from oncekey.webhooks.telling import Telling, part
 from oncekey.webhooks.then import Forward, Then
 from oncekey.wire.problem import Response
 from oncekey.wire.replies import ok, plain
@@ -120,7 +120,7 @@ class Receiver:
         return (await self.take(source, request)).response
 
     async def take(self, source: Source, request: Incoming) -> Taken:
-        seen = self._telling.begin(source)
+        seen = self._telling.begin(source, request.headers)
         status, verdicts = 0, []
         try:
             taken = await self._take(source, request, seen)
@@ -131,7 +131,8 @@ class Receiver:
 
     async def _take(self, source: Source, request: Incoming, seen: Seen | None) -> Taken:
         try:
-            event = await self._verified(source, request)
+            with part(seen, "verify"):
+                event = await self._verified(source, request)
             # A name that no key can be made of is refused before anything is done.
             takeover = self._takeover_of(source.then)
             work = {operation_of(source, item, takeover): item for item in event.items}
@@ -198,7 +199,8 @@ class Receiver:
 
         async def handle(operation: Operation, item: Item) -> Handled:
             async with room:
-                result = await self._handling.handle(source, event, item, operation)
+                with part(seen, type(source.then).__name__.lower()):
+                    result = await self._handling.handle(source, event, item, operation)
             self._telling.tell(source, result, seen, operation.ref.key)
             return Handled(item, result, self._tell(source, item, result))
 

@@ -7,7 +7,7 @@ from oncekey.core.errors import IdentifierMissing, OnceKeyError
 from oncekey.core.model import Kind, Outcome, Record, State
 from oncekey.durable.shapes import Shape, json_of
 from oncekey.webhooks.acting import Failed, Postponed
-from oncekey.wire.exchange import replay_of
+from oncekey.wire.exchange import replay_of, shown
 from oncekey.wire.headers import replay_marks
 from oncekey.wire.problem import Response, outcome_unknown_behind, problem, problem_of
 from oncekey.wire.replies import ok, to_provider
@@ -77,4 +77,4 @@ def _heard(outcome: Outcome, *, final: bool = True) -> Response:
         # More than is kept of an answer, and more than any provider reads.
         word = "failed" if outcome.state is State.FAILED else "done"
         return ok(json_of({"status": word}))._replace(status=status)
-    return Response(status, outcome.headers, outcome.body)
+    return Response(status, shown(outcome), outcome.body)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 from oncekey.core.deliveries import Verdict
 from oncekey.core.errors import IdentifierMissing, OnceKeyError
 from oncekey.core.events import Seen, Way
 from oncekey.core.ledger import Ledger
+from oncekey.core.model import Headers
 from oncekey.core.scope import namespace_of
 from oncekey.webhooks.handling import Result
 from oncekey.webhooks.naming import place_of
@@ -28,12 +31,14 @@ class Telling:
         self._watch = ledger.watch
         self._observe = ledger.observe
 
-    def begin(self, source: Source) -> Seen | None:
+    def begin(self, source: Source, headers: Headers) -> Seen | None:
         if self._watch is None:
             return None
         seen = self._watch.begin(place_of(source.provider))
         seen.namespace = _namespace_of(source)
         seen.policy, seen.source = "REQUIRED_B", source.provider
+        if self._watch.tracing is not None:
+            self._watch.tracing.begin(seen, headers)
         return seen
 
     def end(self, seen: Seen | None, status: int, verdicts: list[Verdict]) -> None:
@@ -68,6 +73,11 @@ class Telling:
         if seen is not None:
             seen.case, seen.operation = "B", result.operation or 0
             seen.key = f"{namespace}:{key}"
+
+
+def part(seen: Seen | None, name: str) -> AbstractContextManager[None]:
+    """A step of the walk, where it is traced."""
+    return nullcontext() if seen is None or seen.span is None else seen.span.part(name)
 
 
 def _namespace_of(source: Source) -> str:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from oncekey.core.decision import Busy, Mismatch, Replay, Unknown
 from oncekey.core.errors import TerminalError
+from oncekey.core.events import TRACEPARENT
 from oncekey.core.model import Headers, Kind, Operation, Outcome, Record, Ref, make
 from oncekey.core.scope import Scope
 from oncekey.wire.body import Body
@@ -71,13 +72,19 @@ def response_of(decision: Replay | Busy | Mismatch | Unknown) -> Response:
             return problem("outcome-unknown", operation_id=record.operation_id)
 
 
+def shown(outcome: Outcome) -> Headers:
+    """The headers of an answer as they were, without what is kept beside them."""
+    headers = outcome.headers
+    return headers[:-1] if headers and headers[-1][0] == TRACEPARENT else headers
+
+
 def replay_of(record: Record) -> Response:
     """The stored answer, byte for byte, with the marks of a replay."""
     outcome = record.outcome
     assert outcome is not None
     match outcome.kind:
         case Kind.RESPONSE:
-            return Response(outcome.status, outcome.headers + replay_marks(record), outcome.body)
+            return Response(outcome.status, shown(outcome) + replay_marks(record), outcome.body)
         case Kind.UNKEPT:
             return problem("outcome-not-kept", operation_id=record.operation_id)
         case Kind.ERROR:

@@ -8,6 +8,7 @@ from typing import Any
 from oncekey.core.model import Outcome, Record, State
 from oncekey.core.ports import Found
 from oncekey.durable.shapes import Shape, time_of
+from oncekey.wire.exchange import shown
 
 MOST_SHOWN = 64 << 10
 """Bytes of a stored body."""
@@ -65,7 +66,7 @@ def _shape_of_outcome(outcome: Outcome) -> Shape:
         "kind": outcome.kind.name.lower(),
         "status": outcome.status or None,
         "headers": [
-            [name.decode("latin-1"), value.decode("latin-1")] for name, value in outcome.headers
+            [name.decode("latin-1"), value.decode("latin-1")] for name, value in shown(outcome)
         ],
         **_shown(head, cut=len(head) < len(outcome.body)),
         "bytes": len(outcome.body),

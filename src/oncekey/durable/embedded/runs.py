@@ -16,6 +16,7 @@ from oncekey.core.execution import Execution, Sort, Status
 from oncekey.core.work import Ending, HandBack, Load, Mine, PickUp, Start
 from oncekey.durable.embedded.run import Run
 from oncekey.durable.embedded.running import drive
+from oncekey.durable.embedded.spans import Spans
 from oncekey.durable.embedded.starting import Starting
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Runs:
         self._unlimited = tuple(each.place for each in known if each.concurrency is None)
         self._concurrency = concurrency
         self._resident = resident
+        self._spans = Spans(asking.ledger)
         self._runs: dict[int, Run] = {}
         self._lying: OrderedDict[int, Run] = OrderedDict()
         self._running: Counter[tuple[Sort, str]] = Counter()
@@ -96,6 +98,7 @@ class Runs:
         """Run an execution that is this process's, in the place that was kept for it."""
         run = Run(self, execution, definition)
         self._runs[run.id] = run
+        self._spans.begin(run)
         run.main = self.loop.create_task(drive(run))
         run.tasks.add(run.main)
         return run
@@ -131,6 +134,7 @@ class Runs:
         if run.lying or run.closed:
             return
         run.lying = True
+        self._spans.end(run)
         self._lying[run.id] = run
         self._free(run.definition.place)
         while len(self._lying) > self._resident:
@@ -139,11 +143,13 @@ class Runs:
     def gets_up(self, run: Run) -> None:
         if self._lying.pop(run.id, None) is not None:
             run.lying = False
+            self._spans.begin(run)
             self._count += 1
             self._running[run.definition.place] += 1
 
     def woken(self, woken: Woken) -> None:
         """Something was settled for an execution, by this process."""
+        self._spans.resolved(woken.execution)
         run = self._runs.get(woken.execution)
         if woken.fence:
             self._adopted(run, woken)
@@ -302,6 +308,7 @@ class Runs:
             self.woken(woken)
 
     def forget(self, run: Run) -> None:
+        self._spans.end(run)
         if self._runs.get(run.id) is run:
             del self._runs[run.id]
         if self._lying.pop(run.id, None) is None:

@@ -332,12 +332,16 @@ class EdgeProtocol(Writing):
             self.write(admitted, asked, cycle)
             return
         verdict = admitted.verdict
+        watch = proxy.watch
+        if watch is not None and watch.tracing is not None:
+            admitted = proxy.see_admitted(asked, admitted, began)
+            cycle.seen = admitted.seen
         if isinstance(verdict, Protect):
             response = proxy.replay(asked, admitted, body, began)
             if response is not None:
                 self.write(response, asked, cycle)
                 return
-        if proxy.watch is not None:
+        if watch is not None and cycle.seen is None:
             admitted = proxy.see_admitted(asked, admitted, began)
             cycle.seen = admitted.seen
         if isinstance(verdict, Pass):
