@@ -79,6 +79,20 @@ def test_forgetting_is_done_once_and_noted(console_site: ConsoleSite, visitor: V
     assert answer.status_code == HTTPStatus.CREATED
 
 
+def test_two_clicks_at_once_are_both_told_that_it_is_done(
+    console_site: ConsoleSite, visitor: Visitor
+) -> None:
+    for number in range(5):
+        console_site.post("/orders", f"clicked-{number}", {"item": "tea"})
+        path = f"/keys/{console_site.operation(f'clicked-{number}')}/purge"
+        fields = visitor.fields(path)
+        with ThreadPoolExecutor(4) as pool:
+            answers = list(pool.map(lambda _: visitor.send(path, fields), range(4)))  # noqa: B023
+        assert {each.status_code for each in answers} == {HTTPStatus.SEE_OTHER}
+        again = [each.headers["location"].endswith("again=1") for each in answers]
+        assert sorted(again) == [False, True, True, True]
+
+
 def test_what_runs_is_forgotten_only_by_force(console_site: ConsoleSite, visitor: Visitor) -> None:
     workflow = console_site.start("order", "running-1", "78")
     console_site.workflow(workflow, "waiting")
