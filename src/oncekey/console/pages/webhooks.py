@@ -82,7 +82,7 @@ async def show(visit: Visit) -> Page:
 async def ask_to_create(_: Visit) -> Page:
     question = Question(
         title="Make a webhook",
-        says=["It has an address of its own, which the next page shows, to be given to them."],
+        says=["It has an address of its own, which the next page shows, for the provider."],
         button="Make it",
         back="/webhooks",
         fields=_NEW_FIELDS,
