@@ -107,6 +107,8 @@ def main() -> None:
     tables = {}
     with tempfile.TemporaryDirectory(dir="/var/tmp") as scratch:
         for store in (arguments.store,) if arguments.store else ("sqlite", "postgres"):
+            # PostgreSQL may run as somebody else.
+            Path(scratch).chmod(0o755)
             folder = Path(arguments.keep or f"{scratch}/{store}")
             folder.mkdir(parents=True, exist_ok=True)
             folder.chmod(0o755)

@@ -29,30 +29,43 @@ ORDER BY id DESC
 LIMIT 1 OFFSET %(skip)s
 
 -- name: list_held_keys
--- What nobody has any more, or durable work has: it may lie below every floor.
-SELECT * FROM oncekey_key_rows
-WHERE id IN (
-        SELECT c.id FROM oncekey_claims AS c
-        WHERE c.owner = 0 AND c.id < %(before)s AND c.id >= %(since)s
-        UNION ALL
-        SELECT c.id FROM oncekey_claims AS c
-        WHERE c.owner = -2 AND c.id < %(before)s AND c.id >= %(since)s
-    )
-    AND (CAST(%(namespace)s AS TEXT) IS NULL OR namespace = %(namespace)s)
-    AND (CAST(%(within)s AS TEXT) IS NULL OR starts_with(namespace, %(within)s))
-    AND (CAST(%(endpoint)s AS TEXT) IS NULL OR endpoint = %(endpoint)s)
-    AND (CAST(%(prefix)s AS TEXT) IS NULL OR starts_with(key, %(prefix)s))
-    AND (CAST(%(key)s AS TEXT) IS NULL OR key = %(key)s)
-    AND kind IS NULL AND (promise_id IS NOT NULL) = (CAST(%(state)s AS INTEGER) = 3)
-ORDER BY id DESC
+-- What nobody has any more, or durable work has: it may lie below every floor. A window of it is
+-- sorted, since it comes from two indexes.
+SELECT k.*
+FROM (
+    SELECT c.id FROM oncekey_claims AS c
+    WHERE c.owner = 0 AND c.id < %(before)s AND c.id >= %(since)s
+    UNION ALL
+    SELECT c.id FROM oncekey_claims AS c
+    WHERE c.owner = -2 AND c.id < %(before)s AND c.id >= %(since)s
+) AS held
+JOIN oncekey_key_rows AS k ON k.id = held.id
+WHERE (CAST(%(namespace)s AS TEXT) IS NULL OR k.namespace = %(namespace)s)
+    AND (CAST(%(within)s AS TEXT) IS NULL OR starts_with(k.namespace, %(within)s))
+    AND (CAST(%(endpoint)s AS TEXT) IS NULL OR k.endpoint = %(endpoint)s)
+    AND (CAST(%(prefix)s AS TEXT) IS NULL OR starts_with(k.key, %(prefix)s))
+    AND (CAST(%(key)s AS TEXT) IS NULL OR k.key = %(key)s)
+    AND k.kind IS NULL AND (k.promise_id IS NOT NULL) = (CAST(%(state)s AS INTEGER) = 3)
+ORDER BY k.id DESC
 LIMIT %(limit)s
 
 -- name: list_held_keys_edge
-SELECT c.id FROM oncekey_claims AS c
-WHERE c.owner = 0 AND c.id < %(before)s AND c.id >= %(lowest)s
-UNION ALL
-SELECT c.id FROM oncekey_claims AS c
-WHERE c.owner = -2 AND c.id < %(before)s AND c.id >= %(lowest)s
+SELECT id
+FROM (
+    (
+        SELECT c.id FROM oncekey_claims AS c
+        WHERE c.owner = 0 AND c.id < %(before)s AND c.id >= %(lowest)s
+        ORDER BY c.id DESC
+        LIMIT %(skip)s + 1
+    )
+    UNION ALL
+    (
+        SELECT c.id FROM oncekey_claims AS c
+        WHERE c.owner = -2 AND c.id < %(before)s AND c.id >= %(lowest)s
+        ORDER BY c.id DESC
+        LIMIT %(skip)s + 1
+    )
+) AS held
 ORDER BY id DESC
 LIMIT 1 OFFSET %(skip)s
 
