@@ -348,6 +348,12 @@ class Known(NamedTuple):
     """Answer: list of (sort, name)."""
 
 
+class Lives(NamedTuple):
+    """Whether the process with this number, which owns what is RUNNING, is alive. Answer: bool."""
+
+    owner: int
+
+
 Work = (
     Start
     | Withdraw
@@ -378,4 +384,5 @@ Work = (
     | ListEvents
     | Unmatched
     | Known
+    | Lives
 )

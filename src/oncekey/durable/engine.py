@@ -104,6 +104,10 @@ class Engine(ABC):
     async def executions(self, query: ListExecutions) -> Looked[Execution]: ...
 
     @abstractmethod
+    async def is_held(self, execution: Execution) -> bool | None:
+        """Whether the process that runs it is alive; None for what nobody runs."""
+
+    @abstractmethod
     async def control(
         self,
         tenant: str,

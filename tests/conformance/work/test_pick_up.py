@@ -8,7 +8,7 @@ from pathlib import Path
 
 from oncekey.core.answers import Advanced, Lost, Picked
 from oncekey.core.execution import Sort, Status
-from oncekey.core.work import HandBack, PickUp
+from oncekey.core.work import HandBack, Lives, PickUp
 from oncekey.stores.plans import carry_out
 from tests.fixtures.stores import Place, until
 from tests.fixtures.work import Worker, entry, succeeded
@@ -123,6 +123,16 @@ def test_what_a_process_left_behind_is_picked_up(first: Worker, second: Worker) 
     assert picked.entries == [entry(0)]
     assert second.advance(execution, entry(1)) == Lost()
     assert second.advance(picked.execution, entry(1)) == Advanced()
+
+
+def test_others_know_whether_a_process_is_alive(first: Worker, second: Worker) -> None:
+    owner = first.execution(first.start().id).owner
+
+    assert first.ask(Lives(owner)) is True
+    assert second.ask(Lives(owner)) is True
+    first.caller.store.close()
+    assert second.ask(Lives(owner)) is False
+    assert second.ask(Lives(987_654_321)) is False
 
 
 def test_what_an_owner_nobody_knows_left_behind_is_picked_up(database: Place) -> None:

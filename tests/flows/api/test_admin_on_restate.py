@@ -21,6 +21,7 @@ from tests.flows.api.test_admin_work import (  # noqa: F401
     test_a_timeline_has_every_kind_of_step,
     test_every_step_of_a_timeline_can_be_forked_from,
     test_one_tells_of_its_key_and_its_forks,
+    test_one_that_runs_tells_of_its_process,
     test_work_is_found_by_the_key_it_was_started_with,
     test_work_of_any_status_is_listed,
 )

@@ -1,11 +1,12 @@
 """Workflows and tasks of all tenants as an admin finds and reads them."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from tests.fixtures.admins import Admin
-from tests.fixtures.api_site import ApiSite, Client, turn
+from tests.fixtures.api_site import GATES, ApiSite, Client, turn
 
 pytestmark = pytest.mark.anyio
 
@@ -103,6 +104,16 @@ async def test_one_tells_of_its_key_and_its_forks(admin: Admin, acme: Client) ->
     fork = await admin.see(f"workflows/{forked['workflow_id']}")
     assert (fork["forked_from"], fork["forked_at"]) == (workflow, 2)
     assert (fork["operation_id"], fork["forks"]) == (None, [])
+
+
+async def test_one_that_runs_tells_of_its_process(admin: Admin, acme: Client) -> None:
+    gate = GATES["here"] = asyncio.Event()
+    workflow = (await acme.start("busy", "here"))["id"]
+    shown = await admin.see(f"workflows/{workflow}")
+    assert (shown["status"], shown["holder"]) == ("running", "alive")
+    gate.set()
+    await acme.end_of(workflow)
+    assert (await admin.see(f"workflows/{workflow}"))["holder"] is None
 
 
 async def test_large_values_are_shown_up_to_a_bound(admin: Admin, acme: Client) -> None:

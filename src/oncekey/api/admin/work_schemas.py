@@ -98,6 +98,7 @@ SCHEMAS: dict[str, Schema] = {
         {
             **_EXECUTION,
             "operation_id": {**TEXT_OR_NULL, "description": "Of its key."},
+            "holder": {"enum": ["alive", "lapsed", None], "description": "Of one that is running."},
             "must_end_by": TIME_OR_NULL,
             "called_by": {**TEXT_OR_NULL, "description": "The execution that waits for its end."},
             "forked_at": {"type": ["integer", "null"], "description": "A step of `forked_from`."},

@@ -29,6 +29,7 @@ from oncekey.wire.replies import OK, ok
 
 DEAD_LETTERS = (Status.FAILED, Status.PAUSED)
 _ALL = "all"
+_HOLDERS = {True: "alive", False: "lapsed", None: None}
 # Forks are looked for among the newest, callers among what is near.
 _FORKS, _LOOKED_AT = 200, 10_000
 _NEAR = 100
@@ -112,6 +113,7 @@ async def show(call: Call) -> Response:
     shape = {
         **shape_of_any_execution(execution),
         "operation_id": operation_id_of(execution.id) if keyed else None,
+        "holder": _HOLDERS[await call.engine.is_held(execution)],
         "must_end_by": time_of(execution.due_at),
         "called_by": await _caller_of(call, execution),
         "forked_at": execution.forked_at,

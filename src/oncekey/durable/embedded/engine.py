@@ -39,6 +39,7 @@ from oncekey.core.work import (
     ListEvents,
     ListExecutions,
     ListPromises,
+    Lives,
     ReadJournal,
     Start,
 )
@@ -181,6 +182,13 @@ class EmbeddedEngine(Engine):
             return Looked()
         found: Looked[Execution] = await self._ledger.aread(query)
         return found
+
+    async def is_held(self, execution: Execution) -> bool | None:
+        self._open_runs()
+        if execution.status is not Status.RUNNING:
+            return None
+        alive: bool = await self._asking.ask(Lives(execution.owner))
+        return alive
 
     async def control(
         self,

@@ -13,6 +13,7 @@ from oncekey.core.work import (
     Known,
     ListExecutions,
     ListPromises,
+    Lives,
     ReadJournal,
 )
 from oncekey.stores.memory.kept import Kept
@@ -31,6 +32,8 @@ class MemoryReads:
             ListExecutions: self._list_executions,
             ListPromises: self._list_promises,
             Known: self._known,
+            # What is kept in memory is run by nobody else.
+            Lives: lambda _: True,
         }
 
     def _find_execution(self, request: FindExecution) -> Execution | None:

@@ -22,6 +22,7 @@ from oncekey.core.work import (
     Advance,
     Ending,
     HandBack,
+    Lives,
     Load,
     Mine,
     PickUp,
@@ -226,19 +227,28 @@ def _tell_callers(
 
 
 def pick_up(request: PickUp, setting: Setting) -> Steps:
-    gone = []
-    for number, name, boot, heartbeat, *_ in (yield "owners", {}):
-        columns = (*(None,) * OWNER_NAME, name, boot, heartbeat)
-        if number != setting.owner and setting.is_gone(columns):
-            gone.append(number)
+    owners = yield from _owners(setting)
     values = {
         "owner": setting.owner,
-        "gone": json.dumps(gone),
+        "gone": json.dumps([number for number, alive in owners.items() if not alive]),
         "names": json.dumps([f"{int(sort)}{name}" for sort, name in request.names]),
         "limit": request.limit,
         "only": request.only,
     }
     return (yield from _read_all([row[0] for row in (yield "pick_up", values)]))
+
+
+def lives(request: Lives, setting: Setting) -> Steps:
+    return (yield from _owners(setting)).get(request.owner, False)
+
+
+def _owners(setting: Setting) -> Generator[Step, list[Row], dict[int, bool]]:
+    """Whether each that is known is alive; one that is not known is gone."""
+    found = {}
+    for number, name, boot, heartbeat, *_ in (yield "owners", {}):
+        columns = (*(None,) * OWNER_NAME, name, boot, heartbeat)
+        found[number] = number == setting.owner or not setting.is_gone(columns)
+    return found
 
 
 def mine(request: Mine, setting: Setting) -> Steps:

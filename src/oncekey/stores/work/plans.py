@@ -51,6 +51,7 @@ PLANS: dict[type, Callable[[Any, Setting], Steps]] = {
     work.ListEvents: lists.list_events,
     work.Unmatched: reads.unmatched,
     work.Known: reads.known,
+    work.Lives: executions.lives,
     Census: census.count,
 }
 
@@ -66,6 +67,7 @@ READS: frozenset[type] = frozenset(
         work.ListEvents,
         work.Unmatched,
         work.Known,
+        work.Lives,
         work.Mine,
         Census,
     }

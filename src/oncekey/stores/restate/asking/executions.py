@@ -18,6 +18,7 @@ from oncekey.core.work import (
     HandBack,
     Know,
     Known,
+    Lives,
     Load,
     Mine,
     PickUp,
@@ -61,6 +62,7 @@ class Executions:
             ReadJournal: self._journal,
             Know: self._know,
             Known: self._known,
+            Lives: self._lives,
         }
 
     async def ask(self, number: int, handler: str, value: Any, **options: Any) -> Any:
@@ -223,6 +225,9 @@ class Executions:
     async def _journal(self, request: ReadJournal) -> list[Entry]:
         found: list[Entry] = await self.ask(request.id, "journal", None)
         return found
+
+    async def _lives(self, asked: Lives) -> bool:
+        return not await self._life.is_gone(asked.owner)
 
     async def _know(self, _: Know) -> bool:
         """Whoever runs executions of a name serves it."""
