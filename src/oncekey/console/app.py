@@ -123,7 +123,7 @@ class Console:
             and self._rendering.is_live(page.template)
         ):
             watched = quote(_asked(request), safe="")
-            values["live_path"] = f"{values['root']}/live?page={watched}"
+            values["live_path"] = f"{ROOT}/live?page={watched}"
         return HTMLResponse(self._rendering.page(page.template, values), page.status)
 
     # -- who is there --------------------------------------------------------------------
@@ -138,7 +138,7 @@ class Console:
                 request, None, Page("sign-in.html", {"to": "", "problem": _GONE}, 401)
             )
         to = quote(_asked(request), safe="")
-        return _redirect(f"{request.scope.get('root_path', '')}{_SIGN_IN}?to={to}")
+        return _redirect(f"{_SIGN_IN}?to={to}")
 
     async def _sign_in(self, request: Request) -> Response:
         if request.method == "GET":

@@ -35,7 +35,8 @@ async def _found(visit: Visit) -> dict[str, Any]:
     if wanted:
         record = await visit.get(f"keys/{part(wanted)}")
         return {"keys": [record], "next_before": None, "looked_back_to": None}
-    until, keys = perf_counter() + _PATIENCE, []
+    until = perf_counter() + _PATIENCE
+    keys: list[Any] = []
     before = visit.query.get("before", "").strip()
     while True:
         wanting = _FULL - len(keys)
