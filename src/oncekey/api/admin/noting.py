@@ -18,8 +18,8 @@ from oncekey.wire.problem import Response, ran_but_not_stored
 from oncekey.wire.rule import Rule
 
 RULE = Rule(max_request_body=MAX_BODY, in_flight="attach", attach_timeout=10.0)
-"""A change is made once, however often its request is sent with the same key. One that is sent again
-meanwhile, as by a double click, is answered as the first is."""
+"""A change is made once, however often its request is sent with the same key. One that is sent
+again meanwhile, as by a double click, is answered as the first is."""
 
 # Together they must fit into an entry, also where every character is escaped.
 _LONGEST_DETAIL = 200
