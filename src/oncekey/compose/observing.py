@@ -29,7 +29,6 @@ from oncekey.wire.problem import Response, not_allowed, problem
 
 log = logging.getLogger("oncekey")
 
-METRICS = "/metrics"
 _ADMINS_ONLY = (
     "Send a header 'Authorization: Bearer oka_…' with the key of an admin that is neither expired "
     "nor revoked; `oncekey apikeys create --admin` makes one."
@@ -90,7 +89,8 @@ class Observing:
         """For whoever may read it."""
         if not settings.metrics.enabled:
             return None
-        return MetricsPage(self.metrics, callers if settings.metrics.access == "admin" else None)
+        admins = callers if settings.metrics.access == "admin" else None
+        return MetricsPage(settings.metrics.path, self.metrics, admins)
 
     async def _write(self) -> None:
         await asyncio.to_thread(self._neighbours.write)
@@ -105,14 +105,15 @@ class Observing:
 
 
 class MetricsPage:
-    """`GET /metrics`, for admins unless everybody may read it."""
+    """The metrics at their path, for admins unless everybody may read them."""
 
-    def __init__(self, metrics: Metrics, callers: Callers | None) -> None:
+    def __init__(self, path: str, metrics: Metrics, callers: Callers | None) -> None:
+        self._path = path
         self._metrics = metrics
         self._callers = callers
 
     def has(self, path: str) -> bool:
-        return path == METRICS
+        return path == self._path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         response = await self._answer(scope)

@@ -30,6 +30,7 @@ _UNITS = {
     "gib": 1 << 30,
 }
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _PEM = re.compile(r"-----BEGIN (?:(?:RSA |EC )?PUBLIC KEY|CERTIFICATE)-----\n")
 ALGORITHMS = (
@@ -255,6 +256,13 @@ def fingerprint(value: Any) -> str | tuple[str, ...]:
     if value not in modes:
         raise InvalidInput(f"is {value!r}, neither one of {', '.join(modes)} nor a list of fields")
     return str(value)
+
+
+def path(value: Any) -> str:
+    given = text(value)
+    if not _PATH.fullmatch(given):
+        raise InvalidInput(f"is {given!r}, not a path such as '/metrics'")
+    return given
 
 
 def target(value: Any) -> str:

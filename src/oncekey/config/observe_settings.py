@@ -7,13 +7,18 @@ from typing import Literal
 
 from oncekey.config.addresses import url
 from oncekey.config.field import setting
-from oncekey.config.kinds import choice, flag, share, text, whole
+from oncekey.config.kinds import choice, flag, path, share, text, whole
+
+# A field of that name hides it from those below.
+_PATH = path
 
 
 @dataclass(frozen=True, slots=True)
 class MetricsSettings:
     enabled: bool = setting(flag, True)
-    """Whether requests are counted and `/metrics` answers."""
+    """Whether requests are counted and told."""
+    path: str = setting(_PATH, "/metrics")
+    """Where they are told. An app that has that path itself may want another."""
     access: Literal["admin", "anyone"] = setting(choice("admin", "anyone"), "admin")
     """Who may read them."""
     max_tenants: int = setting(whole(1, 10_000), 100)

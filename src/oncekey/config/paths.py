@@ -7,7 +7,6 @@ from oncekey.config.settings import Settings
 _EDGE = ("/edge/", "/api/v1/webhooks/", "/api/v1/operations/")
 _ADMIN = ("/api/admin/",)
 _CONSOLE = "/console"
-_METRICS = "/metrics"
 _API = ("/api/tenants/", "/api/v1/workflows/")
 _API_ITSELF = frozenset({"/api/v1/promises/complete", "/healthz", "/readyz", "/openapi.json"})
 _BY_KEY = "by-idempotency-key"
@@ -23,7 +22,7 @@ def whose_path(path: str, settings: Settings) -> str | None:
         return "the edge, for answers that were lost"
     if beginning.startswith(_ADMIN) and settings.admin.enabled:
         return "the API of admins"
-    if path == _METRICS and settings.metrics.enabled:
+    if path == settings.metrics.path and settings.metrics.enabled:
         return "whoever reads metrics"
     if _is_of_console(path) and settings.console.enabled and settings.admin.enabled:
         return "the console"

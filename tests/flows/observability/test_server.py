@@ -74,6 +74,13 @@ def test_without_metrics_there_is_no_page(edge_site: MakeSite) -> None:
     assert httpx.get(f"{site.url}/metrics", trust_env=False).status_code == 404
 
 
+def test_they_may_be_told_elsewhere(edge_site: MakeSite) -> None:
+    site = edge_site(f'{OPEN}path = "/oncekey/metrics"\n')
+    told = httpx.get(f"{site.url}/oncekey/metrics", trust_env=False)
+    assert "oncekey_build_info" in told.text
+    assert httpx.get(f"{site.url}/metrics", trust_env=False).status_code == 404
+
+
 def test_every_process_tells_of_all_of_them(edge_site: MakeSite) -> None:
     site = edge_site(OPEN, environ={"ONCEKEY_SERVER__WORKERS": "2"})
     for number in range(30):

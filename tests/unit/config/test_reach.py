@@ -152,6 +152,7 @@ CASES: list[tuple[str, str, Any, dict[str, str]]] = [
     ("restate.on_max_attempts", "kill", "kill", {}),
     ("restate.startup_timeout", "2m", 120.0, {}),
     ("metrics.enabled", "no", False, {}),
+    ("metrics.path", "/oncekey/metrics", "/oncekey/metrics", {}),
     ("metrics.access", "anyone", "anyone", {}),
     ("metrics.max_tenants", "7", 7, {}),
     ("metrics.max_endpoints", "9", 9, {}),
