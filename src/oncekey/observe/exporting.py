@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -15,6 +14,9 @@ _TIMEOUT = 5
 
 def provider_of(endpoint: str, sample: float, service: str) -> TracerProvider:
     """`shutdown()` it in the end: what is gathered is sent then."""
+    # It needs protobuf, which nobody else here does.
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
     resource = Resource.create({"service.name": service, "service.version": own_version()})
     provider = TracerProvider(
         sampler=ParentBased(TraceIdRatioBased(sample)), resource=resource, shutdown_on_exit=False
