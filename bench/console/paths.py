@@ -1,5 +1,6 @@
 """What is asked of a filled store: one line for each. Add a line, and it is measured."""
 
+import re
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -17,17 +18,15 @@ from oncekey.core.model import operation_id_of
 
 
 class Asked(NamedTuple):
-    """`path` as it is sent. With `cookie`, headers are sent as a browser that has signed in does;
-    else as an admin with a key."""
+    """`path` as it is sent, by an admin with a key who has signed in to the console as well."""
 
     name: str
     path: str
-    headers: tuple[tuple[str, str], ...] = ()
     status: int = 200
 
 
 def paths_of(day: Day) -> list[Asked]:
-    return [*_keys(day), *_work(day), *_rest(day)]
+    return [*_keys(day), *_work(day), *_rest(day), *_pages(day)]
 
 
 def _keys(day: Day) -> list[Asked]:
@@ -125,6 +124,52 @@ def _rest(day: Day) -> list[Asked]:
         _list("retention"),
         _list("schedules"),
     ]
+
+
+def _pages(day: Day) -> list[Asked]:
+    """What a browser shows; each asks the API for some of the above."""
+    keys, count = day.amounts.keys, day.amounts.workflows
+    deep = operation_id_of(day.number(0, keys // 2, keys))
+    workflow = execution_id_of(Sort.WORKFLOW, day.number(1, 13, count))
+    delivery = text_of("dl_", day.number(5, 7, day.amounts.deliveries))
+    return [
+        _page(""),
+        _page("keys"),
+        _page("keys", before=deep),
+        _page("keys", tenant=RARE_TENANT),
+        _page("keys", prefix="nothing-"),
+        _page("keys", key="order-0000003"),
+        _page("keys", state="failed"),
+        _page("keys", state="in_progress"),
+        _page(f"keys/{operation_id_of(day.number(0, keys // 3, keys))}"),
+        _page("workflows"),
+        _page("workflows", status="all"),
+        _page("workflows", status="waiting"),
+        _page("workflows", status="all", name=RARE_NAME),
+        _page(f"workflows/{workflow}"),
+        _page("promises"),
+        _page("promises", state="rejected"),
+        _page(f"promises/{workflow}:payment"),
+        _page("events"),
+        _page("deliveries"),
+        _page("deliveries", verdict="uncertain"),
+        _page("deliveries", identifier="evt_3"),
+        _page(f"deliveries/{delivery}"),
+        _page("webhooks"),
+        _page(f"webhooks/{WEBHOOKS[3]}"),
+        _page("schedules"),
+        _page("retention"),
+        _page("apikeys"),
+        _page("audit"),
+        _page("audit", actor="cli:rare"),
+    ]
+
+
+def _page(what: str, **query: object) -> Asked:
+    listed = _list(what, **query)
+    name = re.sub(r"/\w+_.*", "/{id}", listed.name)
+    path = listed.path.replace("/api/admin/", "/console/").rstrip("/")
+    return Asked(f"page {name or 'overview'}", path)
 
 
 def _list(what: str, **query: object) -> Asked:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from functools import partial
@@ -47,6 +48,7 @@ class Console:
         self._api = api
         self._sessions = sessions
         self._rendering = Rendering()
+        self._warming: asyncio.Task[None] | None = None
         self._live = Live(self._find_page, self._rendering)
         self.let_go = self._live.let_go
         self._places = [(Route(ROOT + each.path, _never), each) for each in PLACES]
@@ -65,6 +67,9 @@ class Console:
                 message = {**message, "headers": [*message["headers"], *safety]}
             await send(message)
 
+        if self._warming is None:
+            # Most servers are never looked at: only they who are pay for it.
+            self._warming = asyncio.create_task(asyncio.to_thread(self._rendering.warm))
         await self._app(scope, receive, send_safely)
 
     def _own_routes(self) -> list[Route]:

@@ -63,6 +63,11 @@ class Rendering:
         # As a global it is there in every block, also where a block is rendered by itself.
         self._pages.globals["ui"] = self._pages.get_template("parts.html").module
 
+    def warm(self) -> None:
+        """Read all pages, which takes its time: in a thread, before the first of them is wanted."""
+        for name in self._pages.list_templates():
+            self._pages.get_template(name)
+
     def page(self, template: str, values: Mapping[str, Any]) -> str:
         return self._pages.get_template(template).render(values)
 
