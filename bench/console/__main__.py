@@ -14,6 +14,7 @@ from bench.console.rows import Amounts, Day
 from bench.services import Postgres
 
 HERE = Path(__file__).parent
+_TOLD = ("cpu", "cores", "kernel", "sqlite", "load average before", "commit")
 EXAMPLES = """\
 examples:
   python -m bench.console                              both stores, every path; about 6 minutes
@@ -88,7 +89,7 @@ def table_of(timings: list[Timing]) -> str:
 
 def _write(tables: dict[str, str], scratch: Path, amounts: Amounts) -> None:
     told = machine.describe(scratch)
-    shown = ", ".join(f"{name} {told[name]}" for name in ("cpu", "cores", "kernel", "commit"))
+    shown = ", ".join(f"{name} {told[name]}" for name in _TOLD)
     filled = ", ".join(f"{value:,} {name}" for name, value in amounts._asdict().items())
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     parts = [

@@ -30,7 +30,7 @@ def test_sweep_deletes_what_is_expired(oncekey: Run, shelf: Shelf) -> None:
 def test_migrate_makes_the_tables_once(oncekey: Run, tmp_path: Path) -> None:
     first, second = oncekey("migrate"), oncekey("migrate")
     assert (first.returncode, second.returncode) == (0, 0)
-    assert first.stdout == f"sqlite:///{tmp_path}/oncekey.db: ran migration 1, 2, 3\n"
+    assert first.stdout == f"sqlite:///{tmp_path}/oncekey.db: ran migration 1, 2, 3, 4\n"
     assert second.stdout == (
         f"sqlite:///{tmp_path}/oncekey.db: nothing to do, the tables are up to date\n"
     )
@@ -46,7 +46,7 @@ def test_tables_of_a_newer_version_are_refused(
     done = oncekey(*words)
     assert done.returncode == 1
     assert done.stderr == (
-        "error: the tables are at version 999, this code knows 3; upgrade oncekey in this process\n"
+        "error: the tables are at version 999, this code knows 4; upgrade oncekey in this process\n"
     )
 
 

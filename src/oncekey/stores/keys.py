@@ -23,8 +23,11 @@ def list_keys(query: Query, now: int) -> Generator[Step, list[Row], Looked[Row]]
         "now": now,
     }
     lowest = max(0, query.after + 1)
-    everywhere = Span("list_keys", "list_keys_edge", values, lowest)
-    held = Span("list_held_keys", "list_held_keys_edge", values, lowest, weight=3)
+    # Whether and how one has ended stands in another table.
+    everywhere = Span(
+        "list_keys", "list_keys_edge", values, lowest, weight=1 if query.state is None else 3
+    )
+    held = Span("list_held_keys", "list_held_keys_edge", values, lowest, weight=4)
     match query.state:
         case State.IN_PROGRESS:
             # No need to look at everything that is settled.

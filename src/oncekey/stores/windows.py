@@ -25,7 +25,7 @@ class Span(NamedTuple):
     values: dict[str, Any]
     lowest: int = 0
     weight: int = 1
-    """How much more it is to look at one of these, since they do not lie together."""
+    """How much more it is to look at one of these: they do not lie together, or in one table."""
 
 
 def look_through(

@@ -1,6 +1,10 @@
 -- Lists on PostgreSQL, newest first. Names are shared with SQLite; `stores/windows.py` says what
 -- each must do: an index leads to the numbers from `since` up to `before`, which are not many, and
 -- what else is asked for is looked for there. An edge is the number so many places below `before`.
+--
+-- Those of one tenant, webhook, status or operation are compared and sorted by that, too: only so
+-- does every plan use the index that begins with it. A plan for whatever tenant would else go through
+-- the numbers of all.
 
 -- name: lowest_floor
 -- Whatever a process has claimed and not settled lies above it.
@@ -86,32 +90,36 @@ LIMIT 1 OFFSET %(skip)s
 
 -- name: list_executions_of
 SELECT * FROM oncekey_execution_rows
-WHERE tenant = %(tenant)s AND id < %(before)s AND id >= %(since)s
+WHERE (tenant, id) < (%(tenant)s, %(before)s)
+    AND (tenant, id) >= (%(tenant)s, %(since)s)
     AND (CAST(%(status)s AS INTEGER) IS NULL OR status = %(status)s)
     AND (CAST(%(name)s AS TEXT) IS NULL OR name = %(name)s)
     AND (CAST(%(sort)s AS INTEGER) IS NULL OR sort = %(sort)s)
-ORDER BY id DESC
+ORDER BY tenant DESC, id DESC
 LIMIT %(limit)s
 
 -- name: list_executions_of_edge
 SELECT id FROM oncekey_executions
-WHERE tenant = %(tenant)s AND id < %(before)s AND id >= %(lowest)s
-ORDER BY id DESC
+WHERE (tenant, id) < (%(tenant)s, %(before)s)
+    AND (tenant, id) >= (%(tenant)s, %(lowest)s)
+ORDER BY tenant DESC, id DESC
 LIMIT 1 OFFSET %(skip)s
 
 -- name: list_stuck
 SELECT * FROM oncekey_execution_rows
-WHERE status IN (4, 6) AND status = %(status)s AND id < %(before)s AND id >= %(since)s
+WHERE (status, id) < (%(status)s, %(before)s)
+    AND (status, id) >= (%(status)s, %(since)s) AND status IN (4, 6)
     AND (CAST(%(tenant)s AS TEXT) IS NULL OR tenant = %(tenant)s)
     AND (CAST(%(name)s AS TEXT) IS NULL OR name = %(name)s)
     AND (CAST(%(sort)s AS INTEGER) IS NULL OR sort = %(sort)s)
-ORDER BY id DESC
+ORDER BY status DESC, id DESC
 LIMIT %(limit)s
 
 -- name: list_stuck_edge
 SELECT id FROM oncekey_executions
-WHERE status IN (4, 6) AND status = %(status)s AND id < %(before)s AND id >= %(lowest)s
-ORDER BY id DESC
+WHERE (status, id) < (%(status)s, %(before)s)
+    AND (status, id) >= (%(status)s, %(lowest)s) AND status IN (4, 6)
+ORDER BY status DESC, id DESC
 LIMIT 1 OFFSET %(skip)s
 
 -- name: list_live
@@ -146,16 +154,18 @@ LIMIT 1 OFFSET %(skip)s
 
 -- name: list_promises_of
 SELECT * FROM oncekey_promise_rows
-WHERE tenant = %(tenant)s AND kind = 0 AND id < %(before)s AND id >= %(since)s
+WHERE (tenant, id) < (%(tenant)s, %(before)s)
+    AND (tenant, id) >= (%(tenant)s, %(since)s) AND kind = 0
     AND (CAST(%(state)s AS INTEGER) IS NULL OR state = %(state)s)
     AND (CAST(%(key)s AS TEXT) IS NULL OR key = %(key)s)
-ORDER BY id DESC
+ORDER BY tenant DESC, id DESC
 LIMIT %(limit)s
 
 -- name: list_promises_of_edge
 SELECT id FROM oncekey_promises
-WHERE tenant = %(tenant)s AND kind = 0 AND id < %(before)s AND id >= %(lowest)s
-ORDER BY id DESC
+WHERE (tenant, id) < (%(tenant)s, %(before)s)
+    AND (tenant, id) >= (%(tenant)s, %(lowest)s) AND kind = 0
+ORDER BY tenant DESC, id DESC
 LIMIT 1 OFFSET %(skip)s
 
 -- name: list_promises_within
@@ -186,14 +196,16 @@ LIMIT 1 OFFSET %(skip)s
 
 -- name: list_events_of
 SELECT id, tenant, topic, data, headers, created_at, expires_at, matched FROM oncekey_events
-WHERE tenant = %(tenant)s AND id < %(before)s AND id >= %(since)s
-ORDER BY id DESC
+WHERE (tenant, id) < (%(tenant)s, %(before)s)
+    AND (tenant, id) >= (%(tenant)s, %(since)s)
+ORDER BY tenant DESC, id DESC
 LIMIT %(limit)s
 
 -- name: list_events_of_topic
 SELECT id, tenant, topic, data, headers, created_at, expires_at, matched FROM oncekey_events
-WHERE tenant = %(tenant)s AND topic = %(topic)s AND id < %(before)s AND id >= %(since)s
-ORDER BY id DESC
+WHERE tenant = %(tenant)s AND (topic, id) < (%(topic)s, %(before)s)
+    AND (topic, id) >= (%(topic)s, %(since)s)
+ORDER BY topic DESC, id DESC
 LIMIT %(limit)s
 
 -- name: list_deliveries
@@ -214,27 +226,30 @@ LIMIT 1 OFFSET %(skip)s
 -- name: list_deliveries_of
 SELECT id, webhook, at, verdict, identifier, reason, operation, size, times, expires_at
 FROM oncekey_deliveries
-WHERE webhook = %(webhook)s AND id < %(before)s AND id >= %(since)s
+WHERE (webhook, id) < (%(webhook)s, %(before)s)
+    AND (webhook, id) >= (%(webhook)s, %(since)s)
     AND (CAST(%(verdict)s AS TEXT) IS NULL OR verdict = %(verdict)s)
     AND (CAST(%(identifier)s AS TEXT) IS NULL OR identifier = %(identifier)s)
-ORDER BY id DESC
+ORDER BY webhook DESC, id DESC
 LIMIT %(limit)s
 
 -- name: list_deliveries_of_edge
 SELECT id FROM oncekey_deliveries
-WHERE webhook = %(webhook)s AND id < %(before)s AND id >= %(lowest)s
-ORDER BY id DESC
+WHERE (webhook, id) < (%(webhook)s, %(before)s)
+    AND (webhook, id) >= (%(webhook)s, %(lowest)s)
+ORDER BY webhook DESC, id DESC
 LIMIT 1 OFFSET %(skip)s
 
 -- name: list_deliveries_for
 -- Those of one operation.
 SELECT id, webhook, at, verdict, identifier, reason, operation, size, times, expires_at
 FROM oncekey_deliveries
-WHERE operation = %(operation)s AND id < %(before)s AND id >= %(since)s
+WHERE (operation, id) < (%(operation)s, %(before)s)
+    AND (operation, id) >= (%(operation)s, %(since)s) AND operation IS NOT NULL
     AND (CAST(%(webhook)s AS TEXT) IS NULL OR webhook = %(webhook)s)
     AND (CAST(%(verdict)s AS TEXT) IS NULL OR verdict = %(verdict)s)
     AND (CAST(%(identifier)s AS TEXT) IS NULL OR identifier = %(identifier)s)
-ORDER BY id DESC
+ORDER BY operation DESC, id DESC
 LIMIT %(limit)s
 
 -- name: list_audit
@@ -256,15 +271,17 @@ LIMIT 1 OFFSET %(skip)s
 -- name: list_audit_of
 SELECT id, at, actor, action, target, tenant, details
 FROM oncekey_audit
-WHERE tenant = %(tenant)s AND id < %(before)s AND id >= %(since)s
+WHERE (tenant, id) < (%(tenant)s, %(before)s)
+    AND (tenant, id) >= (%(tenant)s, %(since)s) AND tenant IS NOT NULL
     AND (CAST(%(actor)s AS TEXT) IS NULL OR actor = %(actor)s)
     AND (CAST(%(action)s AS TEXT) IS NULL OR action = %(action)s)
     AND (CAST(%(target)s AS TEXT) IS NULL OR target = %(target)s)
-ORDER BY id DESC
+ORDER BY tenant DESC, id DESC
 LIMIT %(limit)s
 
 -- name: list_audit_of_edge
 SELECT id FROM oncekey_audit
-WHERE tenant = %(tenant)s AND id < %(before)s AND id >= %(lowest)s
-ORDER BY id DESC
+WHERE (tenant, id) < (%(tenant)s, %(before)s)
+    AND (tenant, id) >= (%(tenant)s, %(lowest)s) AND tenant IS NOT NULL
+ORDER BY tenant DESC, id DESC
 LIMIT 1 OFFSET %(skip)s

@@ -68,7 +68,9 @@ def _promises_span(request: ListPromises) -> Span:
     if execution is not None:
         return Span("list_promises_within", None, {**values, "execution": execution})
     if tenant is None or kind is not PromiseKind.PROMISE:
-        return Span("list_promises", "list_promises_edge", values)
+        # A key stands in another table.
+        weight = 1 if request.key is None else 2
+        return Span("list_promises", "list_promises_edge", values, weight=weight)
     picks = state is not None or request.key is not None
     return Span("list_promises_of", "list_promises_of_edge" if picks else None, values)
 
