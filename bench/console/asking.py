@@ -62,9 +62,11 @@ class Timing(NamedTuple):
 
 
 class Served:
-    def __init__(self, url: str, folder: Path) -> None:
+    def __init__(
+        self, url: str, folder: Path, config: str | None = None, *, signs_in: bool = True
+    ) -> None:
         self.secret = _admin_of(url)
-        (folder / "oncekey.toml").write_text(_CONFIG.format(url=url))
+        (folder / "oncekey.toml").write_text(config or _CONFIG.format(url=url))
         (folder / "flows.py").write_text(_FLOWS)
         self._log = folder / "serve.log"
         command = [str(PROGRAMS / "oncekey"), "serve", "--config", str(folder / "oncekey.toml")]
@@ -77,7 +79,7 @@ class Served:
                 cwd=folder,
             )
         self.port = self._wait_for_port()
-        self._cookie = self._sign_in()
+        self.cookie = self._sign_in() if signs_in else ""
 
     def _sign_in(self) -> str:
         """To the console."""
@@ -99,7 +101,7 @@ class Served:
         raise ServiceFailed(self._log.read_text()[-1000:])
 
     def measure(self, asked: Asked, rounds: int) -> Timing:
-        headers = {"Authorization": f"Bearer {self.secret}", "Cookie": self._cookie}
+        headers = {"Authorization": f"Bearer {self.secret}", "Cookie": self.cookie}
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         times = []
         for _ in range(rounds + 1):
