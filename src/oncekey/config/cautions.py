@@ -36,10 +36,10 @@ def _about_routes(settings: Settings) -> Iterator[str]:
         if name not in used:
             yield f"upstreams.{name}: no route goes there"
     for index, each in enumerate(settings.routes):
-        if settings.metrics.enabled and each.path == "/metrics":
+        if settings.metrics.enabled and each.path == settings.metrics.path:
             yield (
-                f"routes[{index}]: /metrics tells of this server itself, and never reaches the "
-                "route; use another path, or [metrics] enabled = false"
+                f"routes[{index}]: {each.path} tells of this server itself, and never reaches the "
+                "route; use another path for one of them, or [metrics] enabled = false"
             )
         if each.identity == "optional" and each.policy_in_force in KEYED:
             yield (

@@ -205,7 +205,7 @@ async def decided(edge: Edge, asked: Asked) -> Response:
     known = edge.proxy.identities.recall(asked.headers, asked.peer)
     if known is None:
         known = await edge.proxy.identify(asked, anonymous=True)
-    return gate(edge.table, known, asked)
+    return gate(edge.table, known, asked, edge.proxy.observe)
 
 
 def asked_of(scope: Scope) -> Asked:

@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from oncekey.core.events import Observer
 from oncekey.core.model import make
 from oncekey.edge.asked import Asked
 from oncekey.edge.cleaning import lines_of_identity
@@ -19,6 +20,7 @@ from oncekey.edge.identity.identities import Known
 from oncekey.edge.policy import EdgeRoute, Policy, Table
 from oncekey.edge.proxy import ANONYMOUS
 from oncekey.edge.target import path_of
+from oncekey.edge.telling import tell_verdict
 from oncekey.wire.headers import KEY
 from oncekey.wire.problem import Response, forbidden, problem
 from oncekey.wire.replies import nothing
@@ -62,7 +64,9 @@ class Original(NamedTuple):
     key_lines: list[bytes]
 
 
-def gate(table: Table, known: Known | Response, asked: Asked) -> Response:
+def gate(
+    table: Table, known: Known | Response, asked: Asked, observe: Observer | None = None
+) -> Response:
     """The answer to a gateway: 200 with the lines to send on, or the answer for its client.
 
     `known` is who calls, `ANONYMOUS` where nobody says, or the answer to credentials that are not
@@ -70,7 +74,10 @@ def gate(table: Table, known: Known | Response, asked: Asked) -> Response:
     asked again without it, the answer is the one for the client.
     """
     original = original_of(asked)
-    answer = original if isinstance(original, Response) else _answer(table, known, original)
+    if isinstance(original, Response):
+        answer = original
+    else:
+        answer = _answer(table, known, original, observe)
     if asked.path != DECIDE:
         return _for_envoy(answer)
     return forbidden(answer) if asked.query == _ONLY_403 else answer
@@ -124,7 +131,9 @@ def _told_once(
     return make(Original, (method.decode("ascii"), target, key_lines))
 
 
-def _answer(table: Table, known: Known | Response, original: Original) -> Response:
+def _answer(
+    table: Table, known: Known | Response, original: Original, observe: Observer | None
+) -> Response:
     path = path_of(original.target)
     if path is None:
         return problem("invalid-input", _NO_PATH)
@@ -140,6 +149,8 @@ def _answer(table: Table, known: Known | Response, original: Original) -> Respon
     if (known.role == "admin") != (route.level == "platform"):
         return problem("unauthorized")
     verdict = decide(route, known, original.key_lines)
+    if observe is not None:
+        tell_verdict(observe, route, original.method, original.key_lines, known, verdict)
     return verdict.response if isinstance(verdict, Refuse) else _let_in(route, verdict)
 
 

@@ -9,11 +9,27 @@ from oncekey.core.events import Observer, Seen
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Record
 from oncekey.core.telling import replayed_status
-from oncekey.edge.decide import Pass, Protect
+from oncekey.edge.decide import Pass, Protect, Verdict, namespace_at
+from oncekey.edge.identity.known import Known
 from oncekey.edge.policy import EdgeRoute
 from oncekey.wire.headers import trouble_in
 
 DERIVED, FOREIGN = "HANDLER_INTERNAL_C", "REQUIRED_B"
+
+
+def tell_verdict(
+    observe: Observer,
+    route: EdgeRoute,
+    method: str,
+    keys: Sequence[bytes],
+    known: Known,
+    verdict: Verdict,
+) -> None:
+    """Of a request that a gateway carries, and that is not seen otherwise."""
+    if isinstance(verdict, Protect):
+        observe("key-present", route.place(method), verdict.namespace, "A")
+    else:
+        tell_unkeyed(observe, route, method, keys, namespace_at(route, known))
 
 
 def tell_unkeyed(

@@ -98,3 +98,16 @@ def test_whoever_is_not_known_is_refused_and_counted(edge_site: MakeSite) -> Non
     site = edge_site(OPEN)
     assert site.client("nonsense").post("/api/v1/orders").status_code == 401
     assert times(scrape(site.url), "refused") == 1
+
+
+def test_decisions_for_gateways(edge_site: MakeSite) -> None:
+    site = edge_site(OPEN)
+    told = {"X-Original-Method": "POST", "X-Original-URI": "/api/v1/orders"}
+    client = site.client(**told)
+    assert client.get("/edge/decide", headers={"Idempotency-Key": "k-1"}).status_code == 200
+    assert client.get("/edge/decide", headers={"Idempotency-Key": "t-x"}).status_code == 400
+    assert client.get("/edge/decide").status_code == 400
+    seen = scrape(site.url)
+    assert seen.value("idempotency_key_present_total", **WHOSE, case="A") == 1
+    assert seen.value("idempotency_key_invalid_total", **WHOSE, reason="prefix") == 1
+    assert seen.value("idempotency_key_missing_total", **WHOSE) == 1

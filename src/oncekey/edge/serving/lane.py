@@ -324,7 +324,7 @@ class EdgeProtocol(Writing):
             self.begin(self._identified(taken, asked, body, cycle.seen), asked, cycle)
             return
         if route is None:
-            self.write(gate(edge.table, known, asked), asked, cycle)
+            self.write(gate(edge.table, known, asked, proxy.observe), asked, cycle)
             return
         admitted = proxy.admit_known(asked, route, known)
         if isinstance(admitted, Response):
