@@ -30,7 +30,7 @@ def demo(*, fast: bool, no_color: bool, keep: bool) -> None:
     try:
         from oncekey.cli.tour.bank import Bank
         from oncekey.cli.tour.guide import guide
-        from oncekey.cli.tour.signals import Stopped
+        from oncekey.cli.tour.patience import Stopped
         from oncekey.cli.tour.teller import Teller, console_of
     except ModuleNotFoundError as error:
         raise Failure(f"{error}; the tour needs it: pip install 'oncekey[edge]'") from error

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from oncekey.cli.text import escaped
-from oncekey.cli.tour.patience import SECONDS, wait_until
+from oncekey.cli.tour.patience import SECONDS, Patience
 from oncekey.cli.tour.teller import Teller
 
 _TOLD = ("Idempotent-Replayed", "Retry-After", "X-Operation-Id")
@@ -25,8 +25,9 @@ Body = Mapping[str, Any] | bytes
 class Client:
     """Knows the server by its address, which is another one after each start."""
 
-    def __init__(self, teller: Teller, secret: str) -> None:
+    def __init__(self, teller: Teller, patience: Patience, secret: str) -> None:
         self._teller = teller
+        self._patience = patience
         self._secret = secret
         self.url = ""
         self.counts: Counter[str] = Counter()
@@ -87,7 +88,7 @@ class Client:
         def has_it() -> bool:
             return self.status(execution) == status
 
-        wait_until(has_it, f"{execution} does not get {status}")
+        self._patience.wait_until(has_it, f"{execution} does not get {status}")
 
     def await_end(self, execution: str) -> dict[str, Any]:
         """Asked for as often as it takes, and shown once."""
@@ -100,7 +101,7 @@ class Client:
             return answers[-1].json()["status"] in _ENDED
 
         with self._teller.waiting("the workflow goes on"):
-            wait_until(has_ended, f"{execution} does not end")
+            self._patience.wait_until(has_ended, f"{execution} does not end")
         self.show_answer(answers[-1])
         found: dict[str, Any] = answers[-1].json()
         return found

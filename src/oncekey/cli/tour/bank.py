@@ -11,8 +11,6 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from oncekey.cli.tour.patience import wait_for
-
 _NAMES = {"/charges": "ch", "/parcels": "pk"}
 
 
@@ -20,12 +18,9 @@ class Hold:
     """One request that the bank keeps until it is let go."""
 
     def __init__(self) -> None:
-        self._arrived = threading.Event()
+        self.arrived = threading.Event()
         self._over = threading.Event()
         self._is_lost = False
-
-    def await_arrival(self) -> None:
-        wait_for(self._arrived, "the bank is not asked")
 
     def let_go(self, *, lost: bool = False) -> None:
         """`lost`: whoever asked is gone, and nothing is done."""
@@ -34,7 +29,7 @@ class Hold:
 
     def keep(self) -> bool:
         """Called for the request that is held; answers whether it is to be done."""
-        self._arrived.set()
+        self.arrived.set()
         self._over.wait()
         return not self._is_lost
 
@@ -102,8 +97,14 @@ def _server_of(bank: Bank) -> ThreadingHTTPServer:
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
             """Says nothing: the terminal is the tour's."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    # Connections of a server that was killed end when they end.
-    server.daemon_threads = True
-    server.block_on_close = False
-    return server
+    return _Server(("127.0.0.1", 0), Handler)
+
+
+class _Server(ThreadingHTTPServer):
+    """Connections of a server that was killed end when they end, and in the middle of anything."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing: whoever asked sees that no answer comes."""

@@ -26,12 +26,13 @@ def _begin_and_kill(stage: Stage) -> str:
     hold = bank.hold("/parcels")
     execution = stage.client.start("sell", _ORDER, _AMOUNT)
     with teller.waiting("until the second step begins"):
-        hold.await_arrival()
+        stage.patience.wait_for(hold.arrived, "the bank is not asked")
     teller.check("step 1 is done: the card is charged", bank.count("/charges", _ORDER), 1)
     teller.check("step 2 has begun: no parcel yet", bank.count("/parcels", _ORDER), 0)
     teller.say("Now, in the middle of the second step:")
     teller.command("kill", "-9", str(stage.server.pid))
     stage.server.kill()
+    stage.client.counts["killed"] += 1
     hold.let_go(lost=True)
     teller.check("nobody answers any more", stage.client.is_answered(), False)
     return execution

@@ -8,7 +8,7 @@ from oncekey.cli.failure import Failure
 from oncekey.cli.tour import crash, payment, retries, summary
 from oncekey.cli.tour.asking import WORKFLOWS
 from oncekey.cli.tour.bank import Bank
-from oncekey.cli.tour.signals import Signals
+from oncekey.cli.tour.patience import Patience
 from oncekey.cli.tour.stage import set_up
 from oncekey.cli.tour.teller import Teller
 
@@ -17,15 +17,18 @@ _SCENES = (retries, crash, payment, summary)
 
 def guide(teller: Teller, *, bank: Bank, keep: bool = False) -> None:
     """Raises `Failure` where something is not as it is told, and `Stopped` when told to stop."""
-    try:
-        _play(teller, bank, keep=keep)
-    except httpx.TransportError as error:
-        raise Failure(f"the server went away in the middle: {error}") from error
+    with Patience() as patience:
+        teller.rest = patience.rest
+        try:
+            _play(teller, patience, bank, keep=keep)
+        except httpx.TransportError as error:
+            # A signal ends the server first.
+            patience.heed()
+            raise Failure(f"the server went away in the middle: {error}") from error
 
 
-def _play(teller: Teller, bank: Bank, *, keep: bool) -> None:
-    with Signals() as signals, set_up(teller, signals, bank, keep=keep) as stage:
-        teller.heed = signals.heed
+def _play(teller: Teller, patience: Patience, bank: Bank, *, keep: bool) -> None:
+    with set_up(teller, patience, bank, keep=keep) as stage:
         teller.title(
             "OnceKey: one key, one effect",
             "A shop, a bank behind it, and what goes wrong in between. All of it happens on this "

@@ -49,7 +49,7 @@ def _ask_at_the_same_moment(stage: Stage) -> None:
     with ThreadPoolExecutor(1) as threads:
         try:
             first = threads.submit(client.send, "/charges", _OTHER, key=_OTHER_KEY)
-            hold.await_arrival()
+            stage.patience.wait_for(hold.arrived, "the bank is not asked")
             second = client.post("/charges", _OTHER, key=_OTHER_KEY)
         finally:
             hold.let_go()

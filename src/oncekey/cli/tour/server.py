@@ -8,12 +8,10 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
 from pathlib import Path
 
 from oncekey.cli.failure import Failure
-from oncekey.cli.tour.patience import wait_for
-from oncekey.cli.tour.signals import Signals
+from oncekey.cli.tour.patience import Patience
 
 _MAIN = "from oncekey.cli.main import main; main()"
 _LOG = "server.log"
@@ -23,9 +21,9 @@ _SHOWN = 8
 class Server:
     """`log` in its folder has all that it says."""
 
-    def __init__(self, folder: Path, signals: Signals) -> None:
+    def __init__(self, folder: Path, patience: Patience) -> None:
         self._folder = folder
-        self._signals = signals
+        self._patience = patience
         self._process: subprocess.Popen[str] | None = None
         self._url = ""
 
@@ -40,24 +38,23 @@ class Server:
 
     def start(self) -> None:
         """Answers when it takes requests."""
-        with self._signals.shut():
-            self._process = process = subprocess.Popen(  # noqa: S603 - our own command
-                # Each start has a port of its own: another one may be taken meanwhile.
-                [sys.executable, "-c", _MAIN, "serve", "--config", "oncekey.toml", "--port", "0"],
-                cwd=self._folder,
-                env=_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                # Ctrl-C at the terminal is ours to hear.
-                start_new_session=True,
-            )
+        self._process = process = subprocess.Popen(  # noqa: S603 - our own command
+            # Each start has a port of its own: another one may be taken meanwhile.
+            [sys.executable, "-c", _MAIN, "serve", "--config", "oncekey.toml", "--port", "0"],
+            cwd=self._folder,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            # Ctrl-C at the terminal is ours to hear.
+            start_new_session=True,
+        )
         heard = threading.Event()
         threading.Thread(target=self._listen, args=(process, heard), daemon=True).start()
-        wait_for(heard, "the server does not get ready")
+        self._patience.wait_for(heard, "the server does not get ready")
         if not self._url:
             process.wait()
             said = (self._folder / _LOG).read_text().splitlines()
@@ -65,14 +62,16 @@ class Server:
 
     def kill(self) -> None:
         """At once and for good, with nothing put in order: SIGKILL."""
-        with self._signals.shut():
-            process, self._process, self._url = self._process, None, ""
-            if process is None:
-                return
-            # One that did not start is gone already.
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+        self.strike()
+        process, self._process, self._url = self._process, None, ""
+        if process is not None:
             process.wait()
+
+    def strike(self) -> None:
+        """Kill it, and leave the rest for later: a signal handler may do that."""
+        # The number of one that was waited for may be another's.
+        if self._process is not None and self._process.returncode is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def _listen(self, process: subprocess.Popen[str], heard: threading.Event) -> None:
         """All of it is taken: a pipe that is full would stop the server."""

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from oncekey.cli.tour.asking import Client
 from oncekey.cli.tour.bank import Bank
+from oncekey.cli.tour.patience import Patience
 from oncekey.cli.tour.server import Server
-from oncekey.cli.tour.signals import Signals
 from oncekey.cli.tour.teller import Teller
 from oncekey.compose.configured import ledger_of
 from oncekey.compose.webhooks import providers_for, sources_of
@@ -39,6 +39,7 @@ class Hook(NamedTuple):
 
 class Stage(NamedTuple):
     teller: Teller
+    patience: Patience
     folder: Path
     bank: Bank
     server: Server
@@ -54,19 +55,20 @@ class Stage(NamedTuple):
 
 
 @contextmanager
-def set_up(teller: Teller, signals: Signals, bank: Bank, *, keep: bool) -> Iterator[Stage]:
+def set_up(teller: Teller, patience: Patience, bank: Bank, *, keep: bool) -> Iterator[Stage]:
     """The server is not started yet. In the end nothing is left, but the folder with `keep`."""
     with ExitStack() as ends:
         ends.callback(bank.close)
-        with signals.shut():
-            folder = Path(tempfile.mkdtemp(prefix="oncekey-demo-"))
-            if not keep:
-                ends.callback(shutil.rmtree, folder, ignore_errors=True)
-        server = Server(folder, signals)
+        folder = Path(tempfile.mkdtemp(prefix="oncekey-demo-"))
+        if not keep:
+            ends.callback(shutil.rmtree, folder, ignore_errors=True)
+        server = Server(folder, patience)
         ends.callback(server.kill)
+        patience.at_signal = server.strike
         settings = _furnish(folder, bank)
         secret, hook = asyncio.run(_make_access(settings))
-        yield Stage(teller, folder, bank, server, Client(teller, secret), hook)
+        client = Client(teller, patience, secret)
+        yield Stage(teller, patience, folder, bank, server, client, hook)
 
 
 def _furnish(folder: Path, bank: Bank) -> Settings:

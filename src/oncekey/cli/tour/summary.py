@@ -14,7 +14,7 @@ def play(stage: Stage) -> None:
             (str(counts["sent"]), "requests", "sent by clients and by Stripe"),
             (str(counts["replayed"]), "replays", "answered from the ledger, nothing done"),
             (str(counts["refused"]), "refused", "another amount, too early, forged"),
-            ("1", "kill -9", "in the middle of a workflow"),
+            (str(counts["killed"]), "kill -9", "in the middle of a workflow"),
             (str(charges), "charges", "for three orders, one each"),
             (str(parcels), "parcel", "for the workflow that was interrupted"),
         ]

@@ -38,8 +38,8 @@ class Teller:
     def __init__(self, console: Console, *, is_paced: bool) -> None:
         self._console = console
         self._is_paced = is_paced
-        self.heed: Callable[[], None] = lambda: None
-        """Called wherever the tour may end."""
+        self.rest: Callable[[float], None] = time.sleep
+        """How a pause is made."""
         self._is_live = console.is_interactive and not console.no_color
         ascii_only = console.options.ascii_only
         self._true, self._false = ("ok", "NO") if ascii_only else ("✓", "✗")
@@ -116,9 +116,7 @@ class Teller:
             yield
 
     def pause(self, seconds: float) -> None:
-        self.heed()
-        if self._is_paced:
-            time.sleep(seconds)
+        self.rest(seconds if self._is_paced else 0)
 
     def _print(self, text: str, style: str | None = None, indent: int = 0) -> None:
         """Folded by hand: rich would fill each line with blanks. A word that is too long for the
