@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from oncekey.core.errors import InvalidInput, UpstreamError, UpstreamUncertain, UpstreamUnreachable
+from oncekey.core.events import TRACEPARENT
 from oncekey.core.finality import is_final_status
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Headers, Kind, Outcome, operation_id_of
@@ -64,7 +65,7 @@ class Performing:
             return Ran(None, told, doubtful=True)
         if answer.rest is not None:
             return await self._streamed(route, answer, envelope.nonce)
-        return _ran(route, answer, operation_id, envelope.secret)
+        return self._traced(_ran(route, answer, operation_id, envelope.secret), envelope)
 
     async def _asked(self, route: EdgeRoute, envelope: Envelope) -> Answer:
         listening = Listening(_gathers)
@@ -80,6 +81,17 @@ class Performing:
             await answer.rest.aclose()
         final = is_final_status(answer.status, route.rule.store_server_errors)
         return Ran(Outcome(Kind.UNKEPT, answer.status) if final else None, None)
+
+    def _traced(self, ran: Ran, envelope: Envelope) -> Ran:
+        """With what a replay makes its link of: the span of whoever sent the envelope."""
+        watch, outcome = self._ledger.watch, ran.outcome
+        if watch is None or watch.tracing is None or outcome is None:
+            return ran
+        parent = dict(envelope.lines).get(b"traceparent")
+        if parent is None or outcome.kind is not Kind.RESPONSE:
+            return ran
+        kept_with = (*outcome.headers, (TRACEPARENT, parent))
+        return ran._replace(outcome=outcome._replace(headers=kept_with))
 
     def _tell(self, error: UpstreamError | InvalidInput) -> None:
         self._troubles.tell(error.code, str(error))

@@ -109,6 +109,8 @@ class RestateProxy(ServiceProxy):
             or ledger.clock.steady() < self._elsewhere_until
         ):
             return None
+        if admitted.seen is not None and admitted.seen.span is not None:
+            asked = asked._replace(headers=admitted.seen.span.sent_on(asked.headers))
         lines = to_upstream(asked, verdict.namespace, verdict.key, self.identities.gateway)
         told = listed(lines, self._way.headers)
         if any(name == b"accept" and b"text/event-stream" in value for name, value in told):
