@@ -2,10 +2,10 @@
 
 import pytest
 
-from oncekey.webhooks.samples import sample_of
 from oncekey.webhooks.delivery import Delivery
 from oncekey.webhooks.provider import Provider
 from oncekey.webhooks.providers.registry import providers_of
+from oncekey.webhooks.samples import sample_of
 
 URL = "http://127.0.0.1:8700/api/v1/webhooks/x/wh_1"
 NOW = 1_700_000_000.0
