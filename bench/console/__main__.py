@@ -1,6 +1,7 @@
 """The command: python -m bench.console."""
 
 import argparse
+import os
 import re
 import tempfile
 import time
@@ -14,7 +15,7 @@ from bench.console.rows import Amounts, Day
 from bench.services import Postgres
 
 HERE = Path(__file__).parent
-_TOLD = ("cpu", "cores", "kernel", "sqlite", "load average before", "commit")
+_TOLD = ("cpu", "cores", "kernel", "sqlite", "commit")
 EXAMPLES = """\
 examples:
   python -m bench.console                              both stores, every path; about 6 minutes
@@ -90,6 +91,7 @@ def table_of(timings: list[Timing]) -> str:
 def _write(tables: dict[str, str], scratch: Path, amounts: Amounts) -> None:
     told = machine.describe(scratch)
     shown = ", ".join(f"{name} {told[name]}" for name in _TOLD)
+    shown += f", load average {os.getloadavg()[0]:.1f} at the end"
     filled = ", ".join(f"{value:,} {name}" for name, value in amounts._asdict().items())
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     parts = [
