@@ -126,6 +126,8 @@ class Exchange:
             return django_response(problem_of(error))
         if self.watched is not None:
             self.watched.pass_unprotected(namespace_of_request(self._request, self._lines))
+        elif hasattr(self, "_ledger"):
+            self._ledger.observe("unprotected", endpoint)
         return (yield Run())
 
     # -- the view and its outcome --------------------------------------------------------
