@@ -1,5 +1,8 @@
 """Keys in a browser: found, seen, forgotten once."""
 
+import sqlite3
+from contextlib import closing
+
 from playwright.sync_api import Page, expect
 
 from tests.fixtures.console_site import ConsoleSite
@@ -67,3 +70,34 @@ def test_it_can_be_read_on_a_phone_and_in_the_dark(
     page = open_page("/keys", phone=True, dark=True)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     scan(page)
+
+
+def test_what_lies_far_back_is_found_by_looking_on(
+    console_site: ConsoleSite, open_page: Open
+) -> None:
+    """One page looks at a bounded number of keys, and goes on by itself where none fits."""
+    console_site.post("/orders", "buried-1", {"item": "tea"})
+    (kept,) = console_site.tell("keys", prefix="buried-1")["keys"]
+    with closing(sqlite3.connect(console_site.database, timeout=60)) as database:
+        database.execute(_BURY, {"after": int(kept["operation_id"][3:], 16), "many": 230_000})
+        database.commit()
+    page = open_page("/keys")
+    page.get_by_label("Key", exact=True).fill("buried-1")
+    page.get_by_role("button", name="Find").click()
+    expect(page.get_by_role("link", name="buried-1")).to_be_visible()
+    assert "before=" in page.url
+    scan(page)
+
+
+# As many settled keys as it takes, each newer than the one that is looked for.
+_BURY = """
+INSERT INTO oncekey_claims (
+    id, digest, namespace, endpoint, key, fingerprint, owner, fence,
+    request_id, retention, created_at, expires_at
+)
+WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :many)
+SELECT
+    :after + n, randomblob(16), 't-default:_tenant:client:anonymous', 'POST /orders',
+    'above-' || n, zeroblob(16), 0, 1, '', 'interactive', 0, 9000000000000
+FROM numbers
+"""

@@ -62,7 +62,7 @@ def value_in(form: Mapping[str, str]) -> Any:
         case "number":
             try:
                 number = json.loads(text.strip())
-            except ValueError:
+            except (ValueError, RecursionError):
                 number = None
             if isinstance(number, bool) or not isinstance(number, int | float):
                 raise Unreadable("value", "This is not a number.")

@@ -20,6 +20,11 @@ class Listed(NamedTuple):
     def status(self) -> int:
         return 200 if self.problem is None else self.problem.status
 
+    @property
+    def looks_on(self) -> bool:
+        """Whether nothing was found so far: then the page goes on by itself."""
+        return not self.rows and bool(self.next_before and self.looked_back_to)
+
 
 async def listed(visit: Visit, noun: str, ask: Callable[[Visit], Awaitable[Any]]) -> Listed:
     """`ask` is for many, and answers with a member `noun`; with an `id` there is one at most."""

@@ -69,12 +69,12 @@ class Rendering:
             self._pages.get_template(name)
 
     def page(self, template: str, values: Mapping[str, Any]) -> str:
-        return self._pages.get_template(template).render(values)
+        return _writable(self._pages.get_template(template).render(values))
 
     def live(self, template: str, values: Mapping[str, Any]) -> str:
         """Only what changes by itself."""
         page = self._pages.get_template(template)
-        return "".join(page.blocks["live"](page.new_context(dict(values))))
+        return _writable("".join(page.blocks["live"](page.new_context(dict(values)))))
 
     def is_live(self, template: str) -> bool:
         return "live" in self._pages.get_template(template).blocks
@@ -99,17 +99,20 @@ def pretty(value: Any) -> str:
     """JSON laid out for reading; a text that is JSON as well."""
     if isinstance(value, str):
         try:
-            value = json.loads(value)
+            return _cut(_indented(json.loads(value)))
         except (ValueError, RecursionError):
             return _cut(value)
-    return _cut(json.dumps(value, indent=2, ensure_ascii=False))
+    return _cut(laid_out(value))
 
 
 def laid_out(value: Any, whole: bool = True) -> str:
     """A value as JSON; of one that is not whole, the beginning of its text is all there is."""
     if not whole and isinstance(value, str):
         return value
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    try:
+        return _indented(value)
+    except RecursionError:
+        return "This is nested too deeply to be shown."
 
 
 def clock(text: str | None) -> str:
@@ -118,6 +121,16 @@ def clock(text: str | None) -> str:
         return "–"
     moment = datetime.fromisoformat(text).astimezone(UTC)
     return f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def _indented(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _writable(page: str) -> str:
+    """JSON may hold half a character, as `\\ud800`, which no page can: it is shown as it was
+    written."""
+    return page.encode(errors="backslashreplace").decode()
 
 
 def _cut(text: str) -> str:

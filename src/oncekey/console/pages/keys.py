@@ -7,45 +7,45 @@ from typing import Any
 
 from oncekey.console.fields import Field
 from oncekey.console.fields import Form as Question
+from oncekey.console.lists import Listed
 from oncekey.console.visit import Form, Page, Place, Refused, Visit, Went, part
 
 FILTERS = ("tenant", "project", "subject", "endpoint", "key", "prefix", "state")
 _STATES = ("", "in_progress", "succeeded", "failed")
 _FULL = 50
 # One page looks no longer than this for what is rare, and then tells how far back it has looked.
-_PATIENCE = 0.15
+_PATIENCE = 0.08
 
 
 async def list_all(visit: Visit) -> Page:
-    problem = None
+    found = await _listed(visit)
+    values = {"found": found, "filters": visit.query, "states": _STATES}
+    return Page("keys.html", values, found.status)
+
+
+async def _listed(visit: Visit) -> Listed:
+    """The one of an operation id, or a page of those that fit."""
     try:
-        found = await _found(visit)
+        wanted = visit.query.get("id", "").strip()
+        if wanted:
+            return Listed([await visit.get(f"keys/{part(wanted)}")])
+        return await _found(visit)
     except Refused as refused:
         if refused.status >= 500:
             raise
-        found = {"keys": [], "next_before": None, "looked_back_to": None}
-        problem = None if refused.status == 404 else refused
-    values = {"page": found, "filters": visit.query, "states": _STATES, "problem": problem}
-    return Page("keys.html", values, 200 if problem is None else problem.status)
+        return Listed([], problem=None if refused.status == 404 else refused)
 
 
-async def _found(visit: Visit) -> dict[str, Any]:
-    """The one of an operation id, or a page of those that fit."""
-    wanted = visit.query.get("id", "").strip()
-    if wanted:
-        record = await visit.get(f"keys/{part(wanted)}")
-        return {"keys": [record], "next_before": None, "looked_back_to": None}
-    until = perf_counter() + _PATIENCE
+async def _found(visit: Visit) -> Listed:
+    until, before = perf_counter() + _PATIENCE, visit.query.get("before", "").strip()
     keys: list[Any] = []
-    before = visit.query.get("before", "").strip()
     while True:
-        wanting = _FULL - len(keys)
-        asked = {**visit.asked(*FILTERS), "before": before, "limit": str(wanting)}
-        page: dict[str, Any] = await visit.get("keys", **asked)
+        limit = str(_FULL - len(keys))
+        page = await visit.get("keys", **visit.asked(*FILTERS), before=before, limit=limit)
         keys += page["keys"]
         before = page["next_before"]
         if not before or len(keys) >= _FULL or perf_counter() > until:
-            return {**page, "keys": keys}
+            return Listed(keys, before, page["looked_back_to"])
 
 
 async def show(visit: Visit) -> Page:
