@@ -27,6 +27,7 @@ NAMES = {
     "oncekey_deliveries",
     "oncekey_events",
     "oncekey_execution_rows",
+    "oncekey_key_rows",
     "oncekey_executions",
     "oncekey_journal",
     "oncekey_names",
