@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
@@ -41,6 +41,7 @@ def test_a_value_is_what_its_kind_says(kind: str, text: str, value: Any) -> None
         ("number", "twelve"),
         ("number", "true"),
         ("number", ""),
+        ("number", "[" * 100_000),
         ("pickle", "x"),
     ],
 )
@@ -57,6 +58,16 @@ def test_a_session_is_read_from_its_cookie_alone() -> None:
     assert token_in(headers(("cookie", "a=b; oncekey_console=abc-_1; c=d"))) == "abc-_1"
     assert token_in(headers(("cookie", "a=b"))) is None
     assert token_in(headers()) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    ['prefs={"a": 1}', "a=b c d", 'a="open', "nämlich=1", "flag", "[x]=1", "a=1,2", "=", ""],
+)
+def test_cookies_of_the_app_beside_it_are_passed_over(other: str) -> None:
+    for line in (f"{other}; oncekey_console=abc", f"oncekey_console=abc; {other}"):
+        assert token_in(headers(("cookie", line))) == "abc"
+    assert token_in(headers(("cookie", f"{other}; not_oncekey_console=abc"))) is None
 
 
 def test_of_two_sessions_neither_counts() -> None:
@@ -98,6 +109,7 @@ def test_a_form_says_where_it_comes_from(lines: list[tuple[str, str]], ours: boo
     assert comes_from_here(headers(*lines)) is ours
 
 
+@example([2.2250738585072014e-308])
 @given(st.lists(st.floats(0, 1e12)))
 def test_a_line_stays_in_its_picture(values: list[float]) -> None:
     line = line_of(values)

@@ -25,10 +25,11 @@ class Bar(NamedTuple):
 def line_of(values: Sequence[float], *, highest: float | None = None) -> Line:
     """The newest value is at the right end."""
     top = max(highest or 0.0, *values, 0.0) if values else 0.0
-    scale = (HEIGHT - 4) / top if top else 0.0
     step = WIDTH / max(len(values) - 1, 1)
+    # Divided first: one over the least of numbers is too large for one.
+    heights = [(HEIGHT - 4) * (value / top) if top else 0.0 for value in values]
     places = [
-        f"{index * step:.1f},{HEIGHT - 2 - value * scale:.1f}" for index, value in enumerate(values)
+        f"{index * step:.1f},{HEIGHT - 2 - height:.1f}" for index, height in enumerate(heights)
     ]
     points = " ".join(places)
     area = f"0,{HEIGHT} {points} {WIDTH:.1f},{HEIGHT}" if places else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from oncekey.core.execution import Execution, Promise, Status
@@ -10,6 +11,10 @@ from oncekey.durable.shapes import Shape, json_of, shape_of_execution, shape_of_
 
 LARGEST = 64 << 10
 """Bytes of one value."""
+# Whoever reads an answer needs room for it: most readers of JSON go down a thousand levels at most.
+_DEEPEST = 200
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_BRACKET = re.compile(rb"[\[\]{}]")
 
 
 class Head(NamedTuple):
@@ -24,14 +29,28 @@ def head_of(body: bytes | None, most: int = LARGEST) -> Head:
     return Head(body[:most].decode(errors="ignore"), len(body) <= most)
 
 
+def _is_easy(body: bytes) -> bool:
+    """Whether JSON is neither too large nor nested too deeply to be part of an answer."""
+    if len(body) > LARGEST:
+        return False
+    if body.count(b"[") + body.count(b"{") <= _DEEPEST:
+        return True
+    level = 0
+    for bracket in _BRACKET.findall(_STRING.sub(b"", body)):
+        level += 1 if bracket in b"[{" else -1
+        if level > _DEEPEST:
+            return False
+    return True
+
+
 def value_of(body: bytes | None) -> bytes | None:
     """The JSON itself, or the beginning of its text, as JSON again."""
-    return body if body is None or len(body) <= LARGEST else json_of(head_of(body).text)
+    return body if body is None or _is_easy(body) else json_of(head_of(body).text)
 
 
 def failure_of(body: bytes | None) -> bytes | None:
-    """A failure without its data, when that is large."""
-    if body is None or len(body) <= LARGEST:
+    """A failure without its data, when that is large or deep."""
+    if body is None or _is_easy(body):
         return body
     failure = decode_failure(body)
     failure.data = None

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
-from oncekey.api.admin.bounded import LARGEST, head_of
+from oncekey.api.admin.bounded import value_of
 from oncekey.api.admin.merging import further_in
 from oncekey.api.admin.noting import RULE, note, request_key_of
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
@@ -94,9 +94,7 @@ def _number_of(text: str) -> int | None:
 
 
 def _shape_of(event: Event) -> Shape:
-    data = event.data
-    if len(data) > LARGEST:
-        data = json_of(head_of(data).text)
+    data = value_of(event.data) or event.data
     return {
         "tenant": event.tenant,
         **shape_of_event(event._replace(data=data)),
