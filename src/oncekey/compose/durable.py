@@ -30,7 +30,9 @@ from oncekey.webhooks.receiver import Reception
 class DurableWork:
     """The engine, the scheduler and gRPC, for one life of an application.
 
-    Without `workflows` it starts, settles and looks; other processes run what is started.
+    Without `workflows` it starts, settles and looks; other processes run what is started. One that
+    is only `asked` does nothing by itself: an app that admins look after is not one that has
+    schedules, or none, and needs no connections to hear of work.
     """
 
     def __init__(
@@ -39,17 +41,21 @@ class DurableWork:
         ledger: Ledger,
         workflows: Workflows | None,
         pulse: Pulse | None = None,
+        *,
+        asked: bool = False,
     ) -> None:
         grace = settings.server.grace
         self._server = settings.server
         self._ledger = ledger
         self._workflows = workflows
         self.engine = (
-            engine_for(ledger, grace=grace)
+            engine_for(ledger, grace=grace, watch=not asked)
             if workflows is None
             else workflows.engine_on(ledger, grace=grace)
         )
-        self._scheduler = scheduler_of(settings, ledger, self.engine, grace=grace)
+        self._scheduler = (
+            None if asked else scheduler_of(settings, ledger, self.engine, grace=grace)
+        )
         self.callers = Callers(ledger)
         self.sources = SharedSources(ledger)
         self.censuses = Censuses(ledger)
@@ -75,7 +81,8 @@ class DurableWork:
                 stack.push_async_callback(self.engine.close)
             else:
                 await stack.enter_async_context(self._workflows.using(self.engine))
-            await stack.enter_async_context(self._scheduler)
+            if self._scheduler is not None:
+                await stack.enter_async_context(self._scheduler)
             await self._listen(stack)
             yield
 

@@ -164,10 +164,13 @@ def _durable_of(
     server = settings.server
     # What a delivery resolves or starts is durable work.
     hooks = settings.upstreams or settings.providers or settings.webhooks != WebhookSettings()
+    works = workflows is not None or (
+        server.api or server.grpc_port is not None or settings.schedules or hooks
+    )
     seen = settings.console.enabled and settings.admin.enabled
-    asked = server.api or server.grpc_port is not None or settings.schedules or hooks or seen
-    wanted = workflows is not None or asked
-    return DurableWork(settings, ledger, workflows, pulse) if wanted else None
+    if not works and not seen:
+        return None
+    return DurableWork(settings, ledger, workflows, pulse, asked=not works)
 
 
 async def _nothing(scope: Scope, _: Receive, send: Send) -> None:

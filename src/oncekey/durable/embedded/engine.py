@@ -69,7 +69,10 @@ _GRACE = 10.0
 
 
 class EmbeddedEngine(Engine):
-    """`definitions` is what this process can run; without any it only starts, settles and looks."""
+    """`definitions` is what this process can run; without any it only starts, settles and looks.
+
+    One that does not `watch` does nothing by itself: what is due is left to other processes.
+    """
 
     def __init__(
         self,
@@ -79,8 +82,10 @@ class EmbeddedEngine(Engine):
         concurrency: int = 1000,
         resident: int = 1000,
         grace: float = _GRACE,
+        watch: bool = True,
     ) -> None:
         self._ledger = ledger
+        self._watches = watch
         self._definitions = {each.place: each for each in definitions}
         self._limits = {"concurrency": concurrency, "resident": resident}
         self._grace = grace
@@ -98,8 +103,9 @@ class EmbeddedEngine(Engine):
         if self._definitions:
             await asking.ask(Know(tuple(self._definitions), asking.clock.now()))
         self._runs = runs
-        watching.open(runs.hear)
-        runs.timers.open()
+        if self._watches:
+            watching.open(runs.hear)
+            runs.timers.open()
 
     def _new_runs(self, asking: Asking, watching: Watching) -> Runs:
         runs = Runs(asking, watching, self._definitions, **self._limits)
