@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from contextlib import suppress
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from oncekey.core.claim import Claim
 from oncekey.core.decision import Busy, Decision, Mismatch, Proceed, Replay, Unknown
@@ -28,6 +28,7 @@ from oncekey.webhooks.acting import (
 from oncekey.webhooks.delivery import Event, Item
 from oncekey.webhooks.naming import body_operation_of, effect_key, place_of
 from oncekey.webhooks.sources import Source
+from oncekey.webhooks.spans import part
 from oncekey.wire.answer import WINNER_WAIT
 from oncekey.wire.problem import (
     Response,
@@ -78,6 +79,9 @@ class Held:
                     raise ended
         finally:
             self.abandon()
+            if self.claim.span is not None:
+                # Also where it failed.
+                self.claim.span.settled()
 
     async def _settle(self, body: Claim) -> None:
         name = json.dumps(self.claim.operation.ref.key).encode()
@@ -106,18 +110,20 @@ class Handling:
         self._acting = acting
 
     async def handle(
-        self, source: Source, event: Event, item: Item, operation: Operation
+        self, source: Source, event: Event, item: Item, operation: Operation, span: Any = None
     ) -> Result:
-        """Raises only what cuts it off, as a cancellation."""
+        """Raises only what cuts it off, as a cancellation. `span` is None where nobody traces."""
         try:
-            held = await self._claim(source, event, item, operation)
+            with part(span, "claim"):
+                held = await self._claim(source, event, item, operation, span)
         except OnceKeyError as error:
             return Result("released", "again", problem_of(error), None, str(error))
         if isinstance(held, Unheld):
             return held.result
         task = Task(source, event, item, operation, effect_key(held.claim))
         try:
-            ending = await self._acting.act(task)
+            with part(span, type(source.then).__name__.lower()):
+                ending = await self._acting.act(task)
             self._reach("webhook-acted")
             return await self._conclude(held, ending)
         except Exception:
@@ -134,7 +140,7 @@ class Handling:
     # -- before --------------------------------------------------------------------------
 
     async def _claim(
-        self, source: Source, event: Event, item: Item, operation: Operation
+        self, source: Source, event: Event, item: Item, operation: Operation, span: Any
     ) -> Held | Unheld:
         body: Claim | None = None
         if not item.signed and source.repeats == "refuse":
@@ -148,6 +154,8 @@ class Handling:
                     return Unheld(_known_body(other))
         try:
             decision = await self._ledger.abegin(operation, observed=False)
+            if span is not None:
+                span.decided(decision)
             if isinstance(decision, Proceed):
                 if decision.claim.fence > 1:
                     place, namespace = place_of(source.provider), operation.ref.scope.namespace
@@ -223,6 +231,8 @@ class Handling:
         with suppress(*_AWAY):
             record = await self._ledger.aattach(claim.operation.ref, WINNER_WAIT)
             if record is not None:
+                if claim.span is not None:
+                    claim.span.replays(record.outcome)
                 return _replayed(record)
         response = problem("delivery-in-flight", operation_id=claim.operation_id)
         return Result("in-flight", "again", response, claim.id)

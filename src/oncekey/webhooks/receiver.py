@@ -31,7 +31,8 @@ from oncekey.webhooks.handling import Handling, Result
 from oncekey.webhooks.naming import operation_of, path_of
 from oncekey.webhooks.provider import Provider
 from oncekey.webhooks.sources import Source, Sources
-from oncekey.webhooks.telling import Telling, part
+from oncekey.webhooks.spans import part, span_of, span_of_item
+from oncekey.webhooks.telling import Telling
 from oncekey.webhooks.then import Forward, Then
 from oncekey.wire.problem import Response
 from oncekey.wire.replies import ok, plain
@@ -131,7 +132,7 @@ class Receiver:
 
     async def _take(self, source: Source, request: Incoming, seen: Seen | None) -> Taken:
         try:
-            with part(seen, "verify"):
+            with part(span_of(seen), "verify"):
                 event = await self._verified(source, request)
             # A name that no key can be made of is refused before anything is done.
             takeover = self._takeover_of(source.then)
@@ -143,11 +144,13 @@ class Receiver:
         handled = await self._handled(source, event, work, seen)
         return Taken(_reply_of(handled), tuple(each.told for each in handled))
 
-    async def signed(self, source: Source, body: bytes) -> Incoming:
+    async def signed(
+        self, source: Source, body: bytes, headers: tuple[tuple[bytes, bytes], ...] = ()
+    ) -> Incoming:
         """A delivery to try it with, as its provider would send it: by the newest secret. Raises
         `SecretsUnavailable`, and `InvalidInput` where that secret cannot sign."""
         secret, *_ = await self._sources.secrets(source)
-        request = Incoming("POST", path_of(source).encode(), b"", _HERE, "http", body)
+        request = Incoming("POST", path_of(source).encode(), b"", _HERE + headers, "http", body)
         provider = self._providers[source.provider]
         try:
             signed = provider.sign(self._delivery_of(request), secret, self._clock.now() / 1000)
@@ -199,8 +202,8 @@ class Receiver:
 
         async def handle(operation: Operation, item: Item) -> Handled:
             async with room:
-                with part(seen, type(source.then).__name__.lower()):
-                    result = await self._handling.handle(source, event, item, operation)
+                span = span_of_item(seen)
+                result = await self._handling.handle(source, event, item, operation, span)
             self._telling.tell(source, result, seen, operation.ref.key)
             return Handled(item, result, self._tell(source, item, result))
 

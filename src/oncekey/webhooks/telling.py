@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-
 from oncekey.core.deliveries import Verdict
 from oncekey.core.errors import IdentifierMissing, OnceKeyError
 from oncekey.core.events import Seen, Way
@@ -73,11 +71,6 @@ class Telling:
         if seen is not None:
             seen.case, seen.operation = "B", result.operation or 0
             seen.key = f"{namespace}:{key}"
-
-
-def part(seen: Seen | None, name: str) -> AbstractContextManager[None]:
-    """A step of the walk, where it is traced."""
-    return nullcontext() if seen is None or seen.span is None else seen.span.part(name)
 
 
 def _namespace_of(source: Source) -> str:

@@ -1,12 +1,16 @@
 """The same of an edge on Restate: its metrics, the fields of its log, and its traces."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+from oncekey.webhooks.keys import make_key_file
 from tests.fixtures.collected import Collector
+from tests.fixtures.command import Run
 from tests.fixtures.restate_edge import RestateEdges, ask
 from tests.fixtures.scraped import scrape
+from tests.fixtures.striped import FLOWS, check_traces, pay_twice
 
 pytestmark = pytest.mark.restate
 
@@ -44,3 +48,18 @@ def test_what_restate_carries_is_seen(restate_calls: RestateEdges, collector: Co
     assert replayed.links == [(original.trace, original.id)]
     sent = dict(behind["headers"])["traceparent"]
     assert sent.split("-")[1:3] == [original.trace, original.id]
+
+
+def test_a_delivery_resumes_a_workflow(
+    restate_edges: RestateEdges, collector: Collector, oncekey: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "flows.py").write_text(FLOWS)
+    make_key_file(tmp_path / "webhooks.key")
+    site = restate_edges.open(
+        f'\n[app]\nworkflows = "flows:flows"\n[traces]\nendpoint = "{collector.url}"\n'
+    )
+    url = restate_edges.server.url(space=restate_edges.space)
+    made = oncekey("apikeys", "create", "--admin", "--json", "--url", url)
+    pay_twice(site.url, json.loads(made.stdout)["secret"])
+    site.served.stop()
+    check_traces(collector)

@@ -11,25 +11,15 @@ from typing import Any
 import httpx
 import pytest
 
-from oncekey.webhooks.delivery import Delivery
-from oncekey.webhooks.providers.registry import providers_of
 from tests.fixtures.collected import Collector
 from tests.fixtures.command import Run
 from tests.fixtures.edge_site import EdgeSite, MakeSite
 from tests.fixtures.scraped import Scraped, scrape
+from tests.fixtures.striped import EVENT, FLOWS, PLACE, Stripe, check_traces, pay_twice
 
 OPEN = '\n[metrics]\naccess = "anyone"\n'
 ORDERS = "POST /api/v1/orders"
 HIT = "idempotency_cache_hit_total"
-FLOWS = """
-from oncekey import App, Context
-
-flows = App()
-
-@flows.workflow
-async def order(ctx: Context) -> str:
-    return await ctx.promise("paid", key="order-1")
-"""
 
 
 @pytest.fixture
@@ -140,37 +130,6 @@ def test_sweeps_and_what_the_store_holds(edge_site: MakeSite) -> None:
         assert f"oncekey_{name} " in seen.text
 
 
-class Stripe:
-    """A webhook of the server, which resolves what a workflow waits for."""
-
-    def __init__(self, url: str, admin: str) -> None:
-        headers = {"Authorization": f"Bearer {admin}"}
-        body = {
-            "provider": "stripe",
-            "tenant": "acme",
-            "project": "shop",
-            "then": "resolve:'order-1'",
-            "secret": "whsec_" + "a" * 32,
-        }
-        made = httpx.post(
-            f"{url}/api/admin/webhooks", json=body, headers=headers, trust_env=False, timeout=30
-        )
-        assert made.status_code == 201, made.text
-        self.url = f"{url}/api/v1/webhooks/stripe/{made.json()['id']}"
-
-    def deliver(self, body: dict[str, Any], secret: str = "whsec_" + "a" * 32) -> httpx.Response:
-        delivery = Delivery(self.url, (), json.dumps(body).encode())
-        signed = providers_of()["stripe"].sign(delivery, secret, time.time())
-        headers = [(name.decode(), value.decode()) for name, value in signed.headers]
-        return httpx.post(
-            self.url, content=signed.body, headers=headers, trust_env=False, timeout=30
-        )
-
-
-EVENT = {"id": "evt_1", "type": "charge.succeeded", "data": {"object": {}}}
-PLACE = "POST /api/v1/webhooks/stripe/{webhook_id}"
-
-
 def test_deliveries(edge_site: MakeSite, admin: str) -> None:
     site = edge_site(OPEN)
     stripe = Stripe(site.url, admin)
@@ -200,30 +159,6 @@ def test_a_workflow_lives_in_a_trace_of_its_own(
     (tmp_path / "flows.py").write_text(FLOWS)
     traces = f'\n[app]\nworkflows = "flows:flows"\n[traces]\nendpoint = "{collector.url}"\n'
     site = edge_site(OPEN + traces)
-    stripe = Stripe(site.url, admin)
-    key = httpx.post(
-        f"{site.url}/api/admin/apikeys",
-        json={"tenant": "acme"},
-        headers={"Authorization": f"Bearer {admin}"},
-        trust_env=False,
-    )
-    assert key.status_code == 201, key.text
-    headers = {"Authorization": f"Bearer {key.json()['secret']}"}
-    started = httpx.post(
-        f"{site.url}/api/tenants/acme/workflows/order/start",
-        json={},
-        headers=headers,
-        trust_env=False,
-    )
-    assert started.status_code in {200, 201, 202}, started.text
-    until(site, lambda seen: seen.value("oncekey_workflows", state="waiting") == 1)
-    assert stripe.deliver(EVENT).status_code == 200
-    until(site, lambda seen: seen.value("oncekey_workflows", state="succeeded") == 1)
+    pay_twice(site.url, admin)
     site.served.stop()
-    first, second = collector.named("resume order")
-    (resolve,), (verify,) = collector.named("resolve"), collector.named("verify")
-    (webhook,) = collector.named(PLACE)
-    assert first.trace == second.trace != webhook.trace
-    assert {verify.parent, resolve.parent} == {webhook.id}
-    assert (first.trace, first.parent) in resolve.links
-    assert (resolve.trace, resolve.id) in second.links
+    check_traces(collector)

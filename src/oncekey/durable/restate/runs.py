@@ -164,6 +164,7 @@ class RestateRuns(Runs):
 
     def woken(self, woken: Woken) -> None:
         """Something was settled for an execution. What is READY is dispatched by the store."""
+        self._spans.resolved(woken.execution)
         run = self._runs.get(woken.execution)
         if woken.ready:
             return
