@@ -105,7 +105,13 @@ class Banner(NamedTuple):
             "{webhook}": self.webhook.id if self.webhook is not None else "WEBHOOK",
             "{oncekey}": shlex.quote(sys.argv[0]),
         }
-        return [_filled(each, told) for each in self.settings.app.examples]
+        # What another process would do does not come to a ledger inside of this one.
+        alone = self.settings.store.url.startswith("memory:")
+        return [
+            _filled(each, told)
+            for each in self.settings.app.examples
+            if not (alone and "{oncekey}" in each)
+        ]
 
 
 def cluster_lines(ledger: Ledger) -> tuple[str, ...]:

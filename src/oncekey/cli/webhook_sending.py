@@ -19,7 +19,7 @@ from oncekey.cli.text import escaped, preview_of
 from oncekey.cli.webhook_means import Means, checked_id, means_of
 from oncekey.compose.address import without_secrets
 from oncekey.config import Settings
-from oncekey.webhooks.samples import sample_of
+from oncekey.webhooks.samples import headers_of, sample_of
 
 if TYPE_CHECKING:
     import httpx
@@ -109,7 +109,9 @@ async def _signed(
     public = means.settings.webhooks.public_url
     known_as = url_of(source, means.settings) if public else url
     whole = sample_of(source.provider) if body is None else body
-    delivery = Delivery(known_as, tuple(headers), whole)
+    given = {name for name, _ in headers}
+    usual = (each for each in headers_of(source.provider) if each[0] not in given)
+    delivery = Delivery(known_as, (*headers, *usual), whole)
     now = means.ledger.clock.now() / 1000
     return means.provider(source.provider).sign(delivery, secret, now)
 

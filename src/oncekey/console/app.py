@@ -52,7 +52,10 @@ class Console:
         self._live = Live(self._find_page, self._rendering)
         self.let_go = self._live.let_go
         self._places = [(Route(ROOT + each.path, _never), each) for each in PLACES]
-        self._app = Starlette(routes=[*self._own_routes(), *map(self._route_of, PLACES)])
+        self._app = Starlette(
+            routes=[*self._own_routes(), *map(self._route_of, PLACES)],
+            exception_handlers={404: self._nothing, OnceKeyError: self._excuse},
+        )
 
     def has(self, path: str) -> bool:
         return path == ROOT or path.startswith(ROOT + "/")
@@ -80,6 +83,12 @@ class Console:
             Route(f"{ROOT}/static/{{name}}", self._static),
         ]
 
+    async def _nothing(self, request: Request, _: Exception) -> Response:
+        session = await self._session_of(request)
+        if session is None:
+            return self._ask_to_sign_in(request)
+        return self._page(request, session, _refusal(_NO_PAGE))
+
     def _route_of(self, place: Place) -> Route:
         methods = ["GET"] if place.do is None else ["GET", "POST"]
         return Route(ROOT + place.path, partial(self._serve, place), methods=methods)
@@ -97,10 +106,6 @@ class Console:
             return self._page(request, session, await place.show(visit))
         except Refused as refused:
             return self._page(request, session, _refusal(refused))
-        except OnceKeyError as error:
-            log.warning("the console could not show %s: %s", request.url.path, error)
-            unavailable = Refused(503, "This cannot be shown now", str(error))
-            return self._page(request, session, _refusal(unavailable))
 
     async def _do(self, place: Place, visit: Visit, request: Request) -> Response:
         form = await _form_in(request)
@@ -130,6 +135,11 @@ class Console:
             watched = quote(_asked(request), safe="")
             values["live_path"] = f"{ROOT}/live?page={watched}"
         return HTMLResponse(self._rendering.page(page.template, values), page.status)
+
+    async def _excuse(self, request: Request, error: Exception) -> Response:
+        """Mostly the store is away, and then nobody knows who is there either."""
+        log.warning("the console could not answer %s: %s", request.url.path, error)
+        return self._page(request, None, _refusal(_NOT_NOW))
 
     # -- who is there --------------------------------------------------------------------
 
@@ -205,6 +215,13 @@ _NOT_OURS = Refused(
     403,
     "This form is not of a page of yours",
     "Nothing was done. Go back, load the page again, and send the form from there.",
+)
+_NO_PAGE = Refused(404, "There is nothing here", "No page of the console has this address.")
+_NOT_NOW = Refused(
+    503,
+    "This cannot be shown now",
+    "The store does not answer, and whether anything was done is not known. Try again in a moment; "
+    "the log of the server says more.",
 )
 _GONE = Refused(401, "Your session has ended", "Nothing was done. Sign in, and try again.")
 _NOBODY = Refused(

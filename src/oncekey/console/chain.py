@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from oncekey.console.links import place_of
 from oncekey.console.visit import part
-from oncekey.console.wording import tone_of
+from oncekey.console.wording import sentence_of, spelled, tone_of
 
 Shape = Mapping[str, Any]
 
@@ -46,7 +46,13 @@ def _delivery(delivery: Shape) -> Stage:
     provider = delivery["provider"] or "a webhook that is gone"
     count = f"{delivery['times']} times" if delivery["times"] > 1 else ""
     says = [text for text in (f"From {provider}.", count and f"It came {count}.") if text]
-    return Stage("Delivery", delivery["identifier"] or "without an identifier", says=says)
+    return Stage("Delivery", delivery["identifier"] or unnamed(delivery), says=says)
+
+
+def unnamed(delivery: Shape) -> str:
+    """What a delivery is called that has no identifier. What nobody vouches for is not read."""
+    unread = delivery["reason"].startswith("signature-invalid")
+    return "whose identifier is not believed" if unread else "without an identifier"
 
 
 def _verdict(delivery: Shape) -> Stage:
@@ -80,7 +86,7 @@ def _stage_of(lead: Shape, around: Around, *, brought: bool) -> Stage:
         case "workflow" | "task":
             return _execution(lead, around.waits, brought=brought)
         case "event":
-            says = [_sentence(lead["detail"])] if lead["detail"] else []
+            says = [sentence_of(lead["detail"])] if lead["detail"] else []
             return _seen("Event", lead, says)
         case _:
             good = lead["state"].startswith("answered 2")
@@ -90,7 +96,7 @@ def _stage_of(lead: Shape, around: Around, *, brought: bool) -> Stage:
 
 def _promise(lead: Shape, promise: Shape | None) -> Stage:
     if lead["id"] is None:
-        says = ["Nobody has made it yet.", _sentence(lead["detail"])]
+        says = ["Nobody has made it yet.", sentence_of(spelled(lead["detail"]))]
         return Stage("Promise", "not there yet", state=lead["state"], tone="warn", says=says)
     says = []
     if promise is not None and promise["key"]:
@@ -116,7 +122,3 @@ def _seen(what: str, lead: Shape, says: Sequence[str]) -> Stage:
     place = None if gone else place_of(lead["id"])
     name = " ".join(filter(None, (lead["name"], lead["id"])))
     return Stage(what, name, place, lead["state"], tone_of(lead["state"]), told)
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

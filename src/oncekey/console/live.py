@@ -59,9 +59,11 @@ class Live:
         shown = ""
         try:
             yield b"retry: 5000\n\n"
-            while (session := await who()) is not None:
+            while True:
                 began = time.perf_counter()
-                seen = await self._look(request, session, path, query)
+                seen = await self._look(request, who, path, query)
+                if seen is None:
+                    break
                 # A line now and then also finds out whether somebody is still there.
                 yield _event("live", seen) if seen and seen != shown else b": still here\n\n"
                 shown = seen or shown
@@ -72,14 +74,17 @@ class Live:
             self._watchers -= 1
 
     async def _look(
-        self, request: Request, session: Session, path: str, query: Mapping[str, str]
-    ) -> str:
-        """Empty where it cannot be seen now."""
-        found = self._find(request, session, path, query)
-        if found is None:
-            return ""
-        place, visit, around = found
+        self, request: Request, who: Who, path: str, query: Mapping[str, str]
+    ) -> str | None:
+        """Empty where it cannot be seen now, as while the store is away; None for nobody."""
         try:
+            session = await who()
+            if session is None:
+                return None
+            found = self._find(request, session, path, query)
+            if found is None:
+                return ""
+            place, visit, around = found
             page = await place.show(visit)
         except (Refused, OnceKeyError):
             return ""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from oncekey.console import links, plots, verdicts, wording
 from oncekey.console.visit import part
@@ -23,6 +24,7 @@ _TYPES = {
     "txt": "text/plain; charset=utf-8",
 }
 _LONGEST_SHOWN = 20_000
+_CODE = re.compile(r"`([^`]+)`")
 
 
 class Asset(NamedTuple):
@@ -43,12 +45,16 @@ class Rendering:
             lstrip_blocks=True,
         )
         self._pages.filters |= {
-            "clock": clock,
+            "clock": wording.clock,
+            "coded": coded,
             "laid_out": laid_out,
             "part": part,
             "pretty": pretty,
+            "sentence": wording.sentence_of,
             "size": wording.size_of,
             "span": wording.span_of,
+            "spelled": wording.spelled,
+            "wrapped": wrapped,
         }
         self._pages.globals |= {
             "asset": self._asset,
@@ -115,12 +121,16 @@ def laid_out(value: Any, whole: bool = True) -> str:
         return "This is nested too deeply to be shown."
 
 
-def clock(text: str | None) -> str:
-    """A time of the API as people read it, in UTC."""
-    if not text:
-        return "–"
-    moment = datetime.fromisoformat(text).astimezone(UTC)
-    return f"{moment:%Y-%m-%d %H:%M:%S}"
+def coded(text: str) -> Markup:
+    """A text of ours, with what stands between backticks as code."""
+    code = Markup("<code>{}</code>")
+    pieces = _CODE.split(text)
+    return Markup("").join(code.format(each) if at % 2 else each for at, each in enumerate(pieces))
+
+
+def wrapped(name: str) -> Markup:
+    """A long name, to be broken after its colons before it is broken anywhere."""
+    return Markup(":<wbr>").join(escape(each) for each in name.split(":"))
 
 
 def _indented(value: Any) -> str:

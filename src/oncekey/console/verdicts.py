@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from oncekey.console.wording import sentence_of
+
 _MEANINGS = {
-    "accepted": "It was the first of its kind, and what follows was done.",
-    "failed": "It was the first of its kind, and what follows failed for good.",
+    "accepted": "It was the first with its identifier, and what follows was done.",
+    "failed": "It was the first with its identifier, and what follows failed for good.",
     "replayed": "It came before: its provider was answered as then, and nothing was done again.",
     "repeated-body": "Its body came before under another identifier, so nothing was done.",
     "in-flight": "Another attempt was being worked on, so this one was to come again.",
@@ -41,4 +43,4 @@ def reason_of(reason: str) -> str:
     word, rest = found.groups()
     if word in _DONE:
         return f"{_DONE[word].rstrip('.')} ({rest})."
-    return rest[0].upper() + rest[1:] + ("" if rest.endswith((".", "!", "?")) else ".")
+    return sentence_of(rest)

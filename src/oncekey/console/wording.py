@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from oncekey.core.scope import SENTINELS
@@ -94,6 +96,31 @@ def span_of(milliseconds: float | None) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.1f} s"
+
+
+_TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
+
+
+def clock(text: str | None) -> str:
+    """A time of the API as people read it, in UTC."""
+    if not text:
+        return "–"
+    moment = datetime.fromisoformat(text).astimezone(UTC)
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def spelled(text: str) -> str:
+    """A text of the API, with its times as people read them."""
+    return _TIME.sub(lambda found: clock(found[0]), text)
+
+
+def sentence_of(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def narrows(query: Mapping[str, str]) -> bool:
+    """Whether a list is asked for something in particular."""
+    return any(value for name, value in query.items() if name not in {"said", "again"})
 
 
 def between(start: str | None, end: str | None) -> float | None:

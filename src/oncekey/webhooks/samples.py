@@ -20,6 +20,17 @@ def sample_of(provider: str, kind: str | None = None, *, name: str | None = None
     return json.dumps(_document_of(provider, name, kind)).encode()
 
 
+def headers_of(provider: str, kind: str | None = None) -> tuple[tuple[bytes, bytes], ...]:
+    """What says what has happened, for providers that say it beside the body."""
+    match provider:
+        case "github":
+            return ((b"x-github-event", (kind or "ping").encode()),)
+        case "shopify":
+            return ((b"x-shopify-topic", (kind or "orders/create").encode()),)
+        case _:
+            return ()
+
+
 def _document_of(provider: str, name: str, kind: str | None) -> dict[str, Any]:
     match provider:
         case "slack":

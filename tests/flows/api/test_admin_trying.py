@@ -49,6 +49,14 @@ async def test_every_provider_can_be_tried(admin: Admin, provider: str) -> None:
     assert (tried["verdict"], tried["status"], tried["reason"]) == ("accepted", 200, "started")
 
 
+async def test_what_has_happened_is_in_the_header_of_github(admin: Admin) -> None:
+    place = await webhook(admin, "github", 'event:"github:" + headers["x-github-event"]')
+    for kind, topic in (("push", "github:push"), (None, "github:ping")):
+        await admin.done("POST", f"webhooks/{place}/send", {"type": kind})
+        events = (await admin.see("events", tenant="acme", topic=topic))["events"]
+        assert [each["key"] for each in events] == [topic]
+
+
 @pytest.mark.parametrize("provider", ["square", "twilio"])
 async def test_a_url_is_signed_as_the_provider_knows_it(
     site: ApiSite, admin: Admin, provider: str

@@ -147,7 +147,7 @@ async def test_its_body_came_before_under_another_name(
     words = words_of(page)
     assert "Its body came before under another identifier, so nothing was done." in words
     assert 'what is signed came before as "github-first"' in words
-    assert "set `repeats` to `allow`" in words
+    assert "set repeats to allow" in words
     first = (await admin.see("deliveries", identifier="first"))["deliveries"][0]
     assert f'href="/console/keys/{first["operation_id"]}">github-first</a>' in page
 
@@ -187,7 +187,7 @@ async def test_what_follows_failed(site: ApiSite, admin: Admin, operator: Operat
     await deliver(site, made, paid("evt_1", "ch_1"))
     page = await look(operator, identifier="evt_1")
     words = words_of(page)
-    assert "failed It was the first of its kind, and what follows failed for good." in words
+    assert "failed It was the first with its identifier, and what follows failed for good." in words
     assert "The expression of the webhook does not fit this body." in words
     assert "Key stripe-evt_1 failed" in words
     assert re.search(r'class="button danger" href="/console/keys/op_[0-9a-f]{16}/purge"', page)
@@ -304,7 +304,16 @@ def test_deliveries_of_all_webhooks_are_found(console_site: ConsoleSite, visitor
         assert "<b>real" not in each
         assert "<script>alert" not in each
         assert str(escape(HOSTILE)) in each
-    assert "No such deliveries." in visitor.see("/deliveries", identifier="evt_no")
+
+
+def test_who_looks_for_an_identifier_is_told_of_those_that_were_not_believed(
+    visitor: Visitor,
+) -> None:
+    page = visitor.see("/deliveries", identifier="evt_no")
+    assert "No such deliveries." in page
+    assert 'href="/console/deliveries?verdict=refused"' in page
+    unfiltered = visitor.see("/deliveries", tenant="nobody")
+    assert "see what was refused" not in unfiltered
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ def test_a_key_shows_its_answer_and_what_happened(
         assert each in page
     visitor.see("/keys/op_0000000000000001", status=404)
     visitor.see("/keys/nonsense", status=404)
+    assert "No page of the console has this address." in visitor.see("/nothing", status=404)
 
 
 def test_the_key_of_a_workflow_and_of_a_promise_lead_to_them(

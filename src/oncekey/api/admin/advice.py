@@ -100,7 +100,7 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
         "failed",
         "condition-invalid",
         (
-            "The expression of the webhook does not fit this body. Change what follows, purge the "
+            "The expression of the webhook does not fit this body. Change what follows, forget the "
             "key and have it delivered again."
         ),
     ),
@@ -108,7 +108,7 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
         "failed",
         "the service behind answered",
         (
-            "The service behind refused it for good; its own log tells why. Purge the key to let "
+            "The service behind refused it for good; its own log tells why. Forget the key to let "
             "the next attempt run."
         ),
     ),
@@ -116,7 +116,7 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
         "failed",
         "",
         (
-            "What follows cannot be done with this delivery. Once that is mended, purge the key "
+            "What follows cannot be done with this delivery. Once that is mended, forget the key "
             "and have it delivered again."
         ),
     ),
@@ -125,7 +125,7 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
         "",
         (
             "The service behind was asked, and its answer was lost. Look there whether it was "
-            "done; if not, purge the key and have it delivered again."
+            "done; if not, forget the key and have it delivered again."
         ),
     ),
     (

@@ -16,7 +16,7 @@ from oncekey.core.errors import InvalidInput
 from oncekey.core.model import operation_id_of
 from oncekey.durable.shapes import Shape, json_of
 from oncekey.webhooks.receiver import Taken, Told
-from oncekey.webhooks.samples import sample_of
+from oncekey.webhooks.samples import headers_of, sample_of
 from oncekey.wire.problem import Response
 from oncekey.wire.replies import OK, ok
 
@@ -38,7 +38,8 @@ async def send(call: Call, body: SendDelivery) -> Response:
     receiver = means_of(call).reception.receiver
     if receiver is None:
         raise InvalidInput("this process takes no deliveries")
-    request = await receiver.signed(source, _content_of(call, body, source.provider))
+    content = _content_of(call, body, source.provider)
+    request = await receiver.signed(source, content, headers_of(source.provider, body.type))
     size = len(request.body)
     await note(call, "webhook.send", source.id, tenant=source.tenant, type=body.type, bytes=size)
     taken = await receiver.take(source, request)
@@ -51,6 +52,8 @@ def _content_of(call: Call, body: SendDelivery, provider: str) -> bytes:
         raise InvalidInput("type is for a body that is made here; send one of body and type")
     if body.type is not None and not 0 < len(body.type) <= _LONGEST_KIND:
         raise InvalidInput(f"type has 1 to {_LONGEST_KIND} characters")
+    if body.type is not None and not body.type.isprintable():
+        raise InvalidInput("type has characters that cannot be printed")
     if body.body is not None:
         return body.body.encode()
     return sample_of(provider, body.type, name=_name_of(call))

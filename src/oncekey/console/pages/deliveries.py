@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from oncekey.console.chain import Around, chain_of
+from oncekey.console.chain import Around, chain_of, unnamed
 from oncekey.console.lists import listed
 from oncekey.console.visit import Page, Place, Refused, Visit, part
 from oncekey.core.deliveries import Verdict
@@ -34,6 +34,7 @@ async def show(visit: Visit) -> Page:
     # Links to events want to know whose they are.
     workflow = {"tenant": delivery["tenant"]}
     values = {"delivery": delivery, "stages": stages, "workflow": workflow}
+    values["unnamed"] = unnamed(delivery)
     return Page("delivery.html", values)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from oncekey.console import wording
 from oncekey.console.fields import Field
 from oncekey.console.fields import Form as Question
 from oncekey.console.lists import listed
@@ -193,7 +194,8 @@ def _written(form: Form, *names: str) -> dict[str, str]:
 
 
 def _facts(webhook: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: webhook[name] for name in names}
+    shown = {**webhook, "project": wording.project_of(webhook["project"])}
+    return {name: shown[name] for name in names}
 
 
 def _path(visit: Visit) -> str:
