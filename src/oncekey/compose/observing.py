@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from oncekey.compose.address import Address, Memory, Postgres, Restate, SqliteFile, address_of
+from oncekey.compose.readers import Readers
 from oncekey.config.settings import Settings
 from oncekey.core.callers import Callers
 from oncekey.core.census import Censuses, Counted
-from oncekey.core.errors import ConfigurationError
+from oncekey.core.errors import ConfigurationError, StoreError
 from oncekey.integrations.asgi import respond
 from oncekey.integrations.lifespan import Receive, Scope, Send
 from oncekey.observe.meter import Meter
@@ -24,8 +25,7 @@ from oncekey.observe.pulse import EVERY, Pulse
 from oncekey.observe.requests import RequestLog
 from oncekey.observe.snapshot import Counts
 from oncekey.observe.watch import RequestWatch
-from oncekey.wire.credentials import secret_in
-from oncekey.wire.problem import Response, not_allowed, problem
+from oncekey.wire.problem import Response, not_allowed, problem, problem_of
 
 log = logging.getLogger("oncekey")
 
@@ -54,6 +54,7 @@ class Observing:
             store=_STORES[type(address_of(settings.store.url))],
             max_tenants=chosen.max_tenants,
             max_endpoints=chosen.max_endpoints,
+            folder=folder,
         )
         lines = settings.log.requests
         self._provider = _provider_of(settings)
@@ -89,8 +90,8 @@ class Observing:
         """For whoever may read it."""
         if not settings.metrics.enabled:
             return None
-        admins = callers if settings.metrics.access == "admin" else None
-        return MetricsPage(settings.metrics.path, self.metrics, admins)
+        readers = Readers(callers) if settings.metrics.access == "admin" else None
+        return MetricsPage(settings.metrics.path, self.metrics, readers)
 
     async def _write(self) -> None:
         await asyncio.to_thread(self._neighbours.write)
@@ -107,10 +108,10 @@ class Observing:
 class MetricsPage:
     """The metrics at their path, for admins unless everybody may read them."""
 
-    def __init__(self, path: str, metrics: Metrics, callers: Callers | None) -> None:
+    def __init__(self, path: str, metrics: Metrics, readers: Readers | None) -> None:
         self._path = path
         self._metrics = metrics
-        self._callers = callers
+        self._readers = readers
 
     def has(self, path: str) -> bool:
         return path == self._path
@@ -124,10 +125,11 @@ class MetricsPage:
     async def _answer(self, scope: Scope) -> Response:
         if scope["method"] not in _READS:
             return not_allowed(_READS)
-        if self._callers is not None:
-            secret = secret_in(scope["headers"])
-            if secret is None or await self._callers.identify_admin(secret) is None:
+        try:
+            if self._readers is not None and not await self._readers.admit(scope["headers"]):
                 return problem("unauthorized", _ADMINS_ONLY)
+        except StoreError as error:
+            return problem_of(error)
         accept = b", ".join(value for name, value in scope["headers"] if name == b"accept")
         kind, page = await asyncio.to_thread(self._metrics.page, accept.decode("latin-1"))
         lines = (

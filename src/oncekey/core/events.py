@@ -54,6 +54,8 @@ class Seen:
     """Of Restate, where that carried it."""
     code = ""
     """Of the problem that was its answer."""
+    told = False
+    """Whether it was counted as one without a key."""
     span: Any = None
 
     def __init__(self, endpoint: str, began: float) -> None:
@@ -76,7 +78,14 @@ class Watch:
         """It was answered so; 0 when it was left without an answer."""
 
     def replayed(
-        self, endpoint: str, namespace: str, key: str, record: Record, status: int, began: float
+        self,
+        endpoint: str,
+        namespace: str,
+        key: str,
+        record: Record,
+        status: int,
+        began: float,
+        policy: str = "",
     ) -> None:
         """A request with a key in its header was answered from memory, at once: all there is to say
         of it, in one call."""

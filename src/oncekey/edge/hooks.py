@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from time import perf_counter
 
 from oncekey.core.errors import OnceKeyError
 from oncekey.edge.asked import Asked
 from oncekey.edge.policy import EdgeRoute
 from oncekey.edge.reading import Reading
+from oncekey.webhooks.naming import place_of
 from oncekey.webhooks.receiver import Incoming, Receiver
 from oncekey.webhooks.sources import Source
 from oncekey.webhooks.then import Forward
@@ -29,12 +31,12 @@ class Hooks:
     async def receive(self, asked: Asked, reading: Reading) -> Response:
         """A delivery at its own path."""
         found = _PATH.fullmatch(asked.path)
-        if found is None:
+        if found is None or not self._receiver.knows(found[1]):
             return problem("not-found")
         if asked.method not in _METHODS:
             return not_allowed(_METHODS)
         try:
-            source = await self._receiver.lookup(found[1], found[2])
+            source = await self._find(found[1], found[2], place_of(found[1]))
             if source is None:
                 return problem("not-found")
             return await self._received(source, asked, reading)
@@ -44,13 +46,22 @@ class Hooks:
     async def receive_at(self, route: EdgeRoute, asked: Asked, reading: Reading) -> Response:
         """A delivery at the path of a route, which it is forwarded to."""
         try:
-            source = await self._receiver.lookup(None, route.source)
+            source = await self._find(None, route.source, route.place(asked.method))
             if source is None:
                 return problem("not-found")
             follows = source._replace(then=Forward(asked.path))
             return await self._received(follows, asked, reading)
         except OnceKeyError as error:
             return problem_of(error)
+
+    async def _find(self, provider: str | None, webhook: str, place: str) -> Source | None:
+        """Where it cannot be looked up nobody knows whose it is, but that it came is told."""
+        began = perf_counter()
+        try:
+            return await self._receiver.lookup(provider, webhook)
+        except OnceKeyError as error:
+            self._receiver.lose(place, problem_of(error).status, began)
+            raise
 
     async def _received(self, source: Source, asked: Asked, reading: Reading) -> Response:
         body = await reading.whole(self._max_body)

@@ -175,9 +175,9 @@ class Proxy:
         if watch is not None:
             namespace, _, key = verdict
             if admitted.seen is None:
-                place = admitted.route.place(asked.method)
-                status = known.response.status
-                watch.replayed(place, namespace, key, record, status, began)
+                route, status = admitted.route, known.response.status
+                place = route.place(asked.method)
+                watch.replayed(place, namespace, key, record, status, began, route.policy)
             else:
                 self._ledger.observe("key-present", admitted.seen.endpoint, namespace, "A")
                 note_replay(self._ledger, admitted.seen, record)
@@ -197,6 +197,16 @@ class Proxy:
             self.tell(error, asked)
             cut = isinstance(error.__cause__, RequestCut)
             return Answer(*(problem("request-timeout") if cut else problem_of(error)))
+
+    async def _pass_unprotected(
+        self, asked: Asked, admitted: Admitted, verdict: Protect, body: Whole
+    ) -> Answer:
+        """The ledger is away, and the route fails open."""
+        place = admitted.route.place(asked.method)
+        self._ledger.observe("unprotected", place, verdict.namespace)
+        if admitted.seen is not None:
+            admitted.seen.way = "passed"
+        return await self._pass(asked, admitted, verdict.key, body)
 
     def pass_on(self, asked: Asked, admitted: Admitted, body: bytes, listening: Listens) -> None:
         """Forward without waiting; whoever listens is told of the answer."""
@@ -221,8 +231,7 @@ class Proxy:
             )
         except (StoreError, LedgerClosed) as error:
             if rule.fail_open and isinstance(error, StoreError):
-                self._ledger.observe("unprotected", scope.endpoint, scope.namespace)
-                return await self._pass(asked, admitted, verdict.key, body)
+                return await self._pass_unprotected(asked, admitted, verdict, body)
             return Answer(*problem_of(error))
         if isinstance(decision, Proceed):
             return await self._run(asked, admitted, verdict, body, decision.claim)

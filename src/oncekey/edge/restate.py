@@ -149,8 +149,7 @@ class RestateProxy(ServiceProxy):
             if not rule.fail_open:
                 return self._unavailable(error, asked)
             # Restate has not heard of it, and never will.
-            self._ledger.observe("unprotected", envelope.endpoint, envelope.namespace)
-            return await self._pass(asked, admitted, verdict.key, body)
+            return await self._pass_unprotected(asked, admitted, verdict, body)
         except StoreError as error:
             return self._unavailable(error, asked)
         finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -63,9 +63,11 @@ class Request:
             return
         if seen is not None:
             seen.way = "passed" if key is None else "refused"
-        if key is not None or (self.first and rule.key == "optional"):
+        if (key is not None or rule.key == "optional") and not (seen is not None and seen.told):
             event, detail = trouble_in(lines.keys, rule)
             self._observe(event, self.place, namespace_of() if known else "", detail)
+            if seen is not None:
+                seen.told = True
 
     def is_of(self, namespace: str, key: str) -> None:
         """Whose key it is."""
@@ -119,14 +121,51 @@ class Request:
 
         return start
 
+    def ending(self, answer: Iterable[bytes], file_wrapper: Any) -> Iterable[bytes]:
+        """`answer` of a WSGI app, and the end of the request once it is over."""
+        # A server may send a file by itself, and does not read it here.
+        sent = isinstance(file_wrapper, type) and isinstance(answer, file_wrapper)
+        if self.seen is None or not self.first or sent or isinstance(answer, list | tuple):
+            self.end(self.status or None)
+            return answer
+        return Flowing(answer, self)
+
     def end(self, status: int | None = None) -> None:
         """It is answered, if not by the one before us: without a status when it is not known."""
         if self._watch is not None and self.seen is not None and self.first:
             self._watch.end(self.seen, _OK if status is None else status)
 
     def fail(self) -> None:
-        """The application raised."""
+        """The application raised, maybe after its answer had begun."""
+        if self.seen is not None:
+            self.seen.way = "failed"
         self.end(self.status or _BROKEN)
+
+
+class Flowing:
+    """An answer that is made while it is sent: it is over when the server closes it."""
+
+    def __init__(self, answer: Iterable[bytes], request: Request) -> None:
+        self._answer = answer
+        self._request = request
+        self._broken = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield from self._answer
+        except Exception:
+            self._broken = True
+            raise
+
+    def close(self) -> None:
+        try:
+            if hasattr(self._answer, "close"):
+                self._answer.close()
+        finally:
+            if self._broken:
+                self._request.fail()
+            else:
+                self._request.end(self._request.status or None)
 
 
 def lines_in(carried: dict[str, Any]) -> list[tuple[bytes, bytes]]:

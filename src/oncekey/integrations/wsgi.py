@@ -105,9 +105,7 @@ class Protection:
         except BaseException:
             request.fail()
             raise
-        # What is streamed goes on from here; an app that has not begun to is taken to be well.
-        request.end(request.status or None)
-        return answer
+        return request.ending(answer, environ.get("wsgi.file_wrapper"))
 
     def _protect(self, keyed: Keyed, start_response: StartResponse) -> Iterable[bytes]:
         environ, rule, endpoint, lines, key, seen = keyed

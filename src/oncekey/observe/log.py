@@ -21,6 +21,7 @@ Format = Literal["text", "json"]
 _LOGGERS = ("oncekey", "uvicorn")
 # More than this waits only while nobody takes what is written.
 _MOST_WAITING = 10_000
+_QUOTING = frozenset('"\\')
 _FIRST = ("timestamp", "level", "logger", "event")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/@+*{}")
 
@@ -86,14 +87,17 @@ class _Putting(QueueHandler):
     def enqueue(self, record: logging.LogRecord) -> None:
         try:
             if self._lost:
-                lost, told = self._lost, copy.copy(record)
-                told.levelno, told.levelname = logging.WARNING, "WARNING"
-                told.msg, told.exc_info = f"{lost} lines were not written: nobody took them", None
-                self.queue.put_nowait(told)
+                lost = self._lost
+                self.queue.put_nowait(_told_of(lost))
                 self._lost -= lost
             self.queue.put_nowait(record)
         except Full:
             self._lost += 1
+
+
+def _told_of(lost: int) -> logging.LogRecord:
+    text = f"{lost} lines were not written: nobody took them"
+    return logging.LogRecord("oncekey", logging.WARNING, "", 0, text, None, None)
 
 
 def formatter_of(form: Format) -> logging.Formatter:
@@ -132,13 +136,13 @@ def _value(value: Any) -> str:
 
 def escaped(text: str) -> str:
     """Nothing in it ends a line, moves a cursor or closes a quote."""
-    if text.isprintable() and '"' not in text:
+    if text.isprintable() and _QUOTING.isdisjoint(text):
         return text
     return "".join(map(_escaped, text))
 
 
 def _escaped(character: str) -> str:
-    if character in '"\\':
+    if character in _QUOTING:
         return "\\" + character
     if character.isprintable():
         return character

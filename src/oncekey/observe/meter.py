@@ -7,8 +7,10 @@ tenants or paths makes up series.
 from __future__ import annotations
 
 from bisect import bisect_left
+from pathlib import Path
 from typing import Any
 
+from oncekey.observe.bound import Bound
 from oncekey.observe.catalog import (
     BATCH_SIZE,
     BOUNDS,
@@ -41,29 +43,16 @@ Threads may share one. `cell[0] += 1` runs without a switch between reading and 
 interpreter switches threads only at calls and jumps."""
 
 
-class _Bound:
-    """The first `most` values stand for themselves."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._known: set[Any] = set()
-
-    def admits(self, value: Any) -> bool:
-        if value in self._known:
-            return True
-        if len(self._known) >= self._most:
-            return False
-        self._known.add(value)
-        return True
-
-
 class Meter:
+    """`folder` is what the processes of one server share, if there are several."""
+
     def __init__(
         self,
         *,
         store: str = "",
         max_tenants: int = MOST_TENANTS,
         max_endpoints: int = MOST_ENDPOINTS,
+        folder: Path | None = None,
     ) -> None:
         self.store = store
         self.in_flight = 0
@@ -73,9 +62,9 @@ class Meter:
         self._histograms: dict[str, dict[Labels, Cell]] = {}
         self._by_event: dict[tuple[str, str, str, str | int], Cell] = {}
         self._by_way: dict[tuple[str, str], Cell] = {}
-        self._pairs = _Bound(max_tenants)
-        self._endpoints = _Bound(max_endpoints)
-        self._details: dict[str, _Bound] = {}
+        self._pairs = Bound(max_tenants, folder and folder / "tenants")
+        self._endpoints = Bound(max_endpoints, folder and folder / "endpoints")
+        self._details: dict[str, Bound] = {}
         self._sizes = self._histogram(BATCH_SIZE, (store,))
         self._commits = self._histogram(COMMIT_SECONDS, (store,))
         self._sweeps = self._histogram(SWEEP_SECONDS, ())
@@ -158,7 +147,7 @@ class Meter:
         return endpoint if self._endpoints.admits(endpoint) else OTHER
 
     def _detail(self, name: str, detail: str) -> str:
-        bound = self._details.setdefault(name, _Bound(_MOST_DETAILS))
+        bound = self._details.setdefault(name, Bound(_MOST_DETAILS))
         return detail if bound.admits(detail) else OTHER
 
     def _counter(self, name: str, labels: Labels) -> Cell:

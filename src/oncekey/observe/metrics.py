@@ -3,7 +3,6 @@ is shown, and nothing of ours is added to it unless it asks for that."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib.metadata import version
@@ -53,7 +52,7 @@ class MeterCollector(Collector):
             yield histogram
         yield _gauge("oncekey_requests_in_flight", snapshot.in_flight)
         if snapshot.counts is not None:
-            yield from _census(snapshot.counts, int(time.time() * 1000))
+            yield from _census(snapshot.counts)
         info = GaugeMetricFamily(
             "oncekey_build_info", _HELP["oncekey_build_info"], labels=("version", "store")
         )
@@ -89,10 +88,11 @@ def _buckets(bounds: tuple[float, ...], cell: list[Any]) -> list[tuple[str, floa
     return found
 
 
-def _census(counts: Counts, now: int) -> Iterator[Metric]:
+def _census(counts: Counts) -> Iterator[Metric]:
+    # Ages as they were when it was counted: what has ended since then grows no older.
     yield _gauge("oncekey_claims_in_progress", counts.claims)
-    yield _gauge("oncekey_oldest_claim_seconds", _age(counts.oldest_claim_at, now))
-    yield _gauge("oncekey_oldest_waiting_seconds", _age(counts.oldest_waiting_at, now))
+    yield _gauge("oncekey_oldest_claim_seconds", _age(counts.oldest_claim_at, counts.at))
+    yield _gauge("oncekey_oldest_waiting_seconds", _age(counts.oldest_waiting_at, counts.at))
     for name, states in (
         ("oncekey_promises", counts.promises),
         ("oncekey_workflows", counts.workflows),

@@ -65,11 +65,11 @@ class Neighbours:
         if written != self._last:
             path = self._folder / (self._name + _WRITTEN)
             aside = path.with_suffix(".new")
-            # The server may be ending, and its folder with it.
-            with suppress(FileNotFoundError):
+            # The server may be ending, and its folder with it; or the disk is full.
+            with suppress(OSError):
                 aside.write_bytes(written)
                 aside.replace(path)
-            self._last = written
+                self._last = written
         return own
 
     def _others(self) -> list[Snapshot]:
@@ -94,7 +94,11 @@ class Neighbours:
 
 
 def _is_held(path: Path) -> bool:
-    lock = os.open(path, os.O_RDWR)
+    try:
+        lock = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        # Whoever cleared it away did not end the process.
+        return True
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

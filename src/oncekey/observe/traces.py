@@ -6,6 +6,7 @@ that is stored among the headers of that answer, and never shown.
 
 from __future__ import annotations
 
+import contextvars
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -39,6 +40,13 @@ class Tracing:
         span = self._tracer.start_span(seen.endpoint, context=parent, kind=SpanKind.SERVER)
         seen.span = RequestSpan(self._tracer, span)
 
+    def inside(self, execution: int) -> contextvars.Context:
+        """For the task of a run: what its steps trace is in the trace of their workflow, and not in
+        that of the request that has set it going."""
+        found = contextvars.copy_context()
+        found.run(context.attach, self._home_of(execution))
+        return found
+
     def resolve(self, execution: int) -> None:
         """What is under way has given a workflow what it waits for: here, or in another process."""
         span = trace.get_current_span()
@@ -52,15 +60,22 @@ class Tracing:
     def resume(self, execution: int, name: str) -> Any:
         """The span of a run, from when it goes on until it waits again, or is over: `end()` it."""
         resolver = self._resolvers.pop(execution, None)
-        parent = trace.set_span_in_context(
-            trace.NonRecordingSpan(context_of(execution)), context.Context()
-        )
         return self._tracer.start_span(
             f"resume {name}",
-            context=parent,
+            context=self._home_of(execution),
             links=() if resolver is None else (Link(resolver),),
             attributes={"oncekey.execution": _shown(execution), "oncekey.workflow": name},
         )
+
+    def _home_of(self, execution: int) -> context.Context:
+        """The trace of a workflow, which is kept or not by what the sampler says of its id."""
+        found = context_of(execution)
+        sampler = getattr(self._tracer, "sampler", None)
+        if sampler is not None:
+            said = sampler.should_sample(context.Context(), found.trace_id, "resume")
+            kept = TraceFlags.SAMPLED if said.decision.is_sampled() else TraceFlags.DEFAULT
+            found = SpanContext(found.trace_id, found.span_id, True, TraceFlags(kept))
+        return trace.set_span_in_context(trace.NonRecordingSpan(found), context.Context())
 
 
 class RequestSpan:
@@ -152,7 +167,7 @@ class RequestSpan:
         self.settled()
         span = self._span
         span.set_attributes(_attributes_of(seen, status))
-        if status >= _BROKEN or not status:
+        if status >= _BROKEN or not status or seen.way == "failed":
             span.set_status(Status(StatusCode.ERROR))
         span.end()
 

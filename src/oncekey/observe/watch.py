@@ -13,7 +13,8 @@ from oncekey.observe.meter import Cell, Meter
 from oncekey.observe.requests import RequestLog
 
 _BROKEN = 500
-_ANSWERED = frozenset({"new", "passed"})
+# Whoever is refused with a 5xx is refused by what is broken here or behind.
+_BREAKS = frozenset({"new", "passed", "refused"})
 _MOST_REPLAYS = 4096
 
 
@@ -36,7 +37,7 @@ class RequestWatch(Watch):
         meter = self.meter
         meter.in_flight -= 1
         seconds = perf_counter() - seen.began
-        if (status >= _BROKEN or not status) and seen.way in _ANSWERED:
+        if (status >= _BROKEN or not status) and seen.way in _BREAKS:
             seen.way = "failed"
         meter.time(seen.endpoint, seen.way, seconds)
         if self._log is not None:
@@ -45,7 +46,14 @@ class RequestWatch(Watch):
             seen.span.end(seen, status)
 
     def replayed(
-        self, endpoint: str, namespace: str, key: str, record: Record, status: int, began: float
+        self,
+        endpoint: str,
+        namespace: str,
+        key: str,
+        record: Record,
+        status: int,
+        began: float,
+        policy: str = "",
     ) -> None:
         try:
             present, hits, times = self._replays[endpoint, namespace, status]
@@ -57,22 +65,11 @@ class RequestWatch(Watch):
         times[bisect_left(TIMES, seconds)] += 1
         times[-1] += seconds
         if self._tells_all:
-            self._tell(endpoint, namespace, key, record, status, seconds)
-
-    def _tell(
-        self,
-        endpoint: str,
-        namespace: str,
-        key: str,
-        record: Record,
-        status: int,
-        seconds: float,
-    ) -> None:
-        seen = Seen(endpoint, 0.0)
-        seen.namespace, seen.key, seen.way, seen.case = namespace, key, "replay", "A"
-        seen.source, seen.operation = "header", record.id
-        assert self._log is not None
-        self._log.write(seen, status, seconds)
+            assert self._log is not None
+            seen = Seen(endpoint, began)
+            seen.namespace, seen.key, seen.way, seen.case = namespace, key, "replay", "A"
+            seen.policy, seen.source, seen.operation = policy, "header", record.id
+            self._log.write(seen, status, seconds)
 
     def committed(self, size: int, seconds: float) -> None:
         self.meter.committed(size, seconds)

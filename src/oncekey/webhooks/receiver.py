@@ -110,12 +110,19 @@ class Receiver:
         self._public_url = None if public_url is None else public_url.rstrip("/")
         self._clock = clock or ledger.clock
 
+    def knows(self, provider: str) -> bool:
+        return provider in self._providers
+
     async def lookup(self, provider: str | None, webhook_id: str) -> Source | None:
         """The webhook, if it is this provider's; of any provider without one."""
         source = await self._sources.find(webhook_id)
         if source is None or source.provider not in self._providers:
             return None
         return source if provider in {None, source.provider} else None
+
+    def lose(self, place: str, status: int, began: float) -> None:
+        """A delivery whose webhook could not be looked up was answered so."""
+        self._telling.lose(place, status, began)
 
     async def receive(self, source: Source, request: Incoming) -> Response:
         return (await self.take(source, request)).response

@@ -39,6 +39,13 @@ class Telling:
             self._watch.tracing.begin(seen, headers)
         return seen
 
+    def lose(self, place: str, status: int, began: float) -> None:
+        """Of a delivery to a webhook that cannot be looked up now."""
+        if self._watch is not None:
+            seen = self._watch.begin(place, began)
+            seen.policy, seen.way = "REQUIRED_B", "failed"
+            self._watch.end(seen, status)
+
     def end(self, seen: Seen | None, status: int, verdicts: list[Verdict]) -> None:
         """Of a batch the way of its items, when they all went the same."""
         if self._watch is None or seen is None:

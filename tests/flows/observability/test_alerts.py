@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from tests.fixtures.command import Run
+from tests.fixtures.pages import DOCS
 from tests.fixtures.prometheus import RULES, alerts, promtool
 
 CASES = Path(__file__).with_name("alerts.yml")
@@ -50,6 +51,11 @@ def test_a_rule_that_is_wrong_is_found(tmp_path: Path) -> None:
 def test_each_says_what_to_do(rule: dict[str, dict[str, str]]) -> None:
     assert rule["labels"]["severity"] in {"warning", "critical"}
     assert all(rule["annotations"][name] for name in ("summary", "description"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_is_in_the_documentation(name: str) -> None:
+    assert f"| `{name}` |" in (DOCS / "how-to/observe.md").read_text()
 
 
 def test_the_command_gives_them(oncekey: Run, tmp_path: Path) -> None:

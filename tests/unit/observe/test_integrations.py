@@ -3,6 +3,7 @@
 import asyncio
 import io
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import httpx
@@ -133,6 +134,61 @@ def test_an_app_that_breaks_has_failed(ledger: Ledger, meter: Meter) -> None:
     seen = page(meter)
     assert seen.value("oncekey_request_seconds_count", way="failed") == 1
     assert seen.value("oncekey_requests_in_flight") == 0
+
+
+def test_an_answer_that_breaks_off_has_failed(ledger: Ledger, meter: Meter) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise RuntimeError
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    async def send(_: Any) -> None:
+        return
+
+    scope = {"type": "http", "method": "POST", "path": "/a", "headers": [], "query_string": b""}
+    with pytest.raises(RuntimeError):
+        asyncio.run(AsgiMiddleware(app, ledger=ledger)(scope, receive, send))
+    assert page(meter).value("oncekey_request_seconds_count", way="failed") == 1
+
+
+def test_a_stream_of_wsgi_is_over_when_it_is_closed(ledger: Ledger, meter: Meter) -> None:
+    def app(environ: Any, start_response: Any) -> Iterator[bytes]:
+        start_response("500 Broken" if environ["PATH_INFO"] == "/late" else "200 OK", [])
+        yield b"a"
+        if environ["PATH_INFO"] == "/broken":
+            raise RuntimeError
+
+    protected = WsgiMiddleware(app, ledger=ledger)
+    name = "oncekey_request_seconds_count"
+
+    def post(path: str) -> Any:
+        environ = {"REQUEST_METHOD": "POST", "PATH_INFO": path, "wsgi.input": io.BytesIO()}
+        return protected(environ, lambda *_: None)
+
+    for number, path in enumerate(("/well", "/late", "/broken")):
+        answer = post(path)
+        assert page(meter).value("oncekey_requests_in_flight") == 1
+        with nullcontext() if path != "/broken" else pytest.raises(RuntimeError):
+            list(answer)
+        assert page(meter).value(name) == number
+        answer.close()
+    assert page(meter).value("oncekey_requests_in_flight") == 0
+    assert (page(meter).value(name, way="passed"), page(meter).value(name, way="failed")) == (1, 2)
+
+
+def test_one_without_a_key_is_counted_once(ledger: Ledger, meter: Meter) -> None:
+    inner = AsgiMiddleware(asgi_app, ledger=ledger, required=True)
+    outer = AsgiMiddleware(inner, ledger=ledger)
+
+    async def send() -> int:
+        transport = httpx.ASGITransport(outer)
+        async with httpx.AsyncClient(transport=transport, base_url="http://a") as client:
+            return (await client.post("/orders", content=b"{}")).status_code
+
+    assert asyncio.run(send()) == 400
+    assert page(meter).value("idempotency_key_missing_total") == 1
 
 
 @pytest.mark.parametrize("kind", [posting_to_asgi, posting_to_wsgi])

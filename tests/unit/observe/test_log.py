@@ -5,11 +5,12 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from queue import Queue
 
 import pytest
 
 from oncekey.core.events import Seen
-from oncekey.observe.log import Format, write_log
+from oncekey.observe.log import Format, _Putting, write_log
 from oncekey.observe.requests import RequestLog
 
 HOSTILE = 'k"\n2026-01-01 info    forged  a=b\r\x1b[2J\u2028\\'
@@ -66,6 +67,25 @@ def test_nothing_a_caller_sends_ends_a_line(form: Format) -> None:
     assert len(text.splitlines()) == 2
     assert "\x1b" not in text
     assert "\r" not in text
+
+
+def test_a_value_ends_with_its_quote() -> None:
+    with written("text") as stream:
+        logging.getLogger("oncekey").warning("from", extra={"key": "a b\\", "other": 1})
+    assert stream.getvalue().endswith('from  key="a b\\\\" other=1\n')
+
+
+def test_lines_that_were_lost_are_nobody_elses() -> None:
+    waiting: Queue[logging.LogRecord] = Queue(1)
+    putting = _Putting(waiting)
+    logger = logging.getLogger("oncekey.request")
+    for number in range(3):
+        putting.emit(logger.makeRecord("x", 20, "", 0, f"{number}", (), None, extra={"way": "a"}))
+    waiting.get_nowait()
+    putting.emit(logger.makeRecord("x", 20, "", 0, "3", (), None, extra={"way": "a"}))
+    told = waiting.get_nowait()
+    assert told.getMessage() == "2 lines were not written: nobody took them"
+    assert (told.levelname, hasattr(told, "way")) == ("WARNING", False)
 
 
 def test_a_trace_is_one_field_or_stands_below_its_line() -> None:

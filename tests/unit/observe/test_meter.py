@@ -1,13 +1,17 @@
 """Counting is exact, and its labels are bounded whatever comes."""
 
+import fcntl
 import threading
+from pathlib import Path
 
 import pytest
 
+from oncekey.core.events import Way
 from oncekey.observe.catalog import BY_EVENT, COUNTERS
 from oncekey.observe.meter import Meter
 from oncekey.observe.metrics import Metrics
 from oncekey.observe.pulse import Pulse, quantile
+from oncekey.observe.snapshot import Counts
 from oncekey.observe.watch import RequestWatch
 from tests.fixtures.scraped import Scraped
 
@@ -30,6 +34,52 @@ def test_a_flood_of_made_up_names_makes_no_series() -> None:
     assert len(seen.labels("oncekey_request_seconds_count")) == 6
     assert len(meter._by_event) <= 8192
     assert len(meter._by_way) <= 8192
+
+
+def test_processes_share_what_they_admit(tmp_path: Path) -> None:
+    meters = [Meter(max_tenants=5, max_endpoints=5, folder=tmp_path) for _ in range(4)]
+    for number in range(400):
+        meters[number % 4].count("busy", f"POST /{number}", f"t-x{number}:p:user:u")
+    found = [each for meter in meters for each in page(meter).labels("oncekey_conflicts_total")]
+    assert len({each["tenant"] for each in found}) == 6
+    assert len({each["endpoint"] for each in found}) == 6
+    # Whoever comes later knows them, and no others.
+    later = Meter(max_tenants=5, max_endpoints=5, folder=tmp_path)
+    later.count("busy", "POST /0", "t-x0:p:user:u")
+    later.count("busy", "POST /new", "t-new:p:user:u")
+    assert [each["tenant"] for each in page(later).labels("oncekey_conflicts_total")] == [
+        "x0",
+        "other",
+    ]
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_what_cannot_be_shared_counts_all_the_same(tmp_path: Path, frozen: bool) -> None:
+    meter = Meter(folder=tmp_path if frozen else tmp_path / "gone")
+    with (tmp_path / "tenants").open("w") as tenants, (tmp_path / "endpoints").open("w") as places:
+        fcntl.flock(tenants, fcntl.LOCK_EX)
+        fcntl.flock(places, fcntl.LOCK_EX)
+        meter.count("busy", "POST /a", "t-a:b:user:c")
+    (only,) = page(meter).labels("oncekey_conflicts_total")
+    assert (only["tenant"], only["endpoint"]) == ("a", "POST /a")
+
+
+def test_an_age_is_that_of_the_count() -> None:
+    """What has ended since then grows no older, however long nobody can count."""
+    meter = Meter()
+    meter.counts = Counts(1_000_000, 1, 999_900, {}, {}, 940_000)
+    assert page(meter).value("oncekey_oldest_claim_seconds") == 0.1
+    assert page(meter).value("oncekey_oldest_waiting_seconds") == 60
+
+
+@pytest.mark.parametrize("way", ["new", "passed", "refused"])
+def test_whatever_is_answered_with_a_5xx_has_failed(way: Way) -> None:
+    meter = Meter()
+    watch = RequestWatch(meter)
+    seen = watch.begin("POST /a")
+    seen.way = way
+    watch.end(seen, 503)
+    assert page(meter).value("oncekey_request_seconds_count", way="failed") == 1
 
 
 def test_subjects_share_the_series_of_their_tenant() -> None:

@@ -48,6 +48,24 @@ def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     assert conflicts(neighbours.total()) == 0
 
 
+def test_a_disk_that_is_full_keeps_nobody_from_reading(tmp_path: Path) -> None:
+    meter = Meter()
+    neighbours = Neighbours(meter, tmp_path)
+    (tmp_path / f"{neighbours._name}.new").mkdir()
+    meter.count(*EVENT)
+    assert conflicts(neighbours.total()) == 1
+
+
+def test_who_is_no_longer_marked_as_alive_still_counts(tmp_path: Path) -> None:
+    one, other = Meter(), Meter()
+    first, second = Neighbours(one, tmp_path), Neighbours(other, tmp_path)
+    (tmp_path / f"{second._name}.alive").unlink()
+    for number in (1, 2):
+        other.count(*EVENT)
+        second.write()
+        assert conflicts(first.total()) == number
+
+
 def test_alone_there_is_no_folder_to_write_to() -> None:
     meter = Meter()
     meter.count(*EVENT)

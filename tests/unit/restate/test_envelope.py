@@ -6,6 +6,8 @@ from secrets import token_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oncekey.core.events import TRACEPARENT
+from oncekey.core.model import Kind, Outcome
 from oncekey.stores.restate.envelope import (
     MARK,
     Envelope,
@@ -15,6 +17,7 @@ from oncekey.stores.restate.envelope import (
     seal,
     unseal,
 )
+from oncekey.stores.restate.forward import _ran_of
 
 LINES = st.lists(st.tuples(st.binary(), st.binary())).map(tuple)
 
@@ -55,6 +58,14 @@ def test_whose_call_it_is_can_be_read_in_a_journal() -> None:
     assert mark.record.request_id == sent.request_id
     assert b"s" * 16 not in sent.mark
     assert mark_in("{}") is None
+
+
+def test_who_is_called_again_is_not_told_of_the_span() -> None:
+    lines = ((b"content-type", b"text/plain"), (TRACEPARENT, b"00-1-2-01"))
+    written = envelope().settled(Outcome(Kind.RESPONSE, 201, lines, b"made"), 20)
+    first = _ran_of(written).first
+    assert first is not None
+    assert first.headers == lines[:1]
 
 
 @given(LINES)

@@ -99,7 +99,7 @@ class Runs:
         run = Run(self, execution, definition)
         self._runs[run.id] = run
         self._spans.begin(run)
-        run.main = self.loop.create_task(drive(run))
+        run.main = self.loop.create_task(drive(run), context=self._spans.inside(run))
         run.tasks.add(run.main)
         return run
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
 from oncekey.core.ledger import Ledger
@@ -20,6 +21,10 @@ class Spans:
     def begin(self, run: Run) -> None:
         if self._tracing is not None and run.id not in self._open:
             self._open[run.id] = self._tracing.resume(run.id, run.definition.name)
+
+    def inside(self, run: Run) -> Context | None:
+        """The context to run it in; None for that of whoever starts it."""
+        return None if self._tracing is None else self._tracing.inside(run.id)
 
     def end(self, run: Run) -> None:
         if self._tracing is not None and run.id in self._open:

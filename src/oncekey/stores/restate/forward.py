@@ -28,6 +28,7 @@ from oncekey.stores.restate.envelope import (
 )
 from oncekey.stores.restate.objects import add
 from oncekey.stores.restate.request import keep, load
+from oncekey.wire.exchange import shown
 from oncekey.wire.problem import problem
 
 # A call that Restate breaks off is made again: not before the service behind had its time.
@@ -192,7 +193,7 @@ def _ran_of(record: Record) -> Ran:
     if outcome is None:
         broken = problem("upstream-uncertain", operation_id=record.operation_id)
         return Ran(None, First(*broken), doubtful=True)
-    return Ran(outcome, First(outcome.status, outcome.headers, None))
+    return Ran(outcome, First(outcome.status, shown(outcome), None))
 
 
 def _size_of(ran: Ran) -> int:
