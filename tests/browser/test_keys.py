@@ -87,6 +87,12 @@ def test_what_lies_far_back_is_found_by_looking_on(
     expect(page.get_by_role("link", name="buried-1")).to_be_visible()
     assert "before=" in page.url
     scan(page)
+    # What was fetched has no proof in it; the form around it keeps its own, also on the way back.
+    page.evaluate("location.hash = 'main'")
+    with page.expect_event("load"):
+        page.evaluate("history.back()")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("status")).to_contain_text("signed out")
 
 
 # As many settled keys as it takes, each newer than the one that is looked for.

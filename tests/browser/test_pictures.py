@@ -40,8 +40,8 @@ def test_the_overview(
 ) -> None:
     page = open_page()
     story.trade(12)
-    expect(page.locator("figure", has_text="Requests")).not_to_contain_text("Requests 0/s")
-    expect(page.get_by_role("heading", name="Refused deliveries")).to_be_visible()
+    expect(page.locator("figure", has_text="Requests")).not_to_contain_text("max 0/s")
+    expect(page.get_by_role("heading", name="Refused or failed deliveries")).to_be_visible()
     scan(page)
     page.screenshot(path=folder / "console-overview.png")
 

@@ -38,3 +38,15 @@ def test_a_page_that_is_watched_asks_to_sign_in_when_its_session_ends(open_page:
     other.goto("/console")
     other.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Key of an admin")).to_be_visible()
+
+
+def test_a_script_of_the_same_origin_neither_sees_the_proof_nor_acts(open_page: Open) -> None:
+    page = open_page("/keys")
+    proof = page.locator("input[name=proof]").get_attribute("value")
+    assert proof
+    assert proof not in page.evaluate("fetch('/console/keys').then(answer => answer.text())")
+    sent = "{method: 'POST', body: new URLSearchParams({proof})}"
+    status = f"proof => fetch('/console/sign-out', {sent}).then(answer => answer.status)"
+    assert page.evaluate(status, proof) == 403
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("status")).to_contain_text("signed out")

@@ -84,7 +84,7 @@ def test_why_a_payment_did_not_arrive(console_site: ConsoleSite, open_page: Open
     page.keyboard.press("Enter")
     rows = page.locator("tbody tr")
     expect(rows).to_have_count(1)
-    expect(rows).to_contain_text("no promise has the key stripe:ch_6 yet")
+    expect(rows).to_contain_text("before anybody asked for it (for the key stripe:ch_6)")
     rows.get_by_role("link").first.click()
     expect(page.locator(".note.warn")).to_contain_text("are not the same text")
     expect(page.locator(".chain > li").last).to_contain_text("Nobody has made it yet.")

@@ -43,7 +43,8 @@ def write(tmp_path: Path) -> Write:
         os.mkfifo(tmp_path / pipe)
 
     def write_file(text: str) -> None:
-        (tmp_path / "oncekey.toml").write_text(f"app.target = 'shop:app'\n{text}\n")
+        start = "app.target = 'shop:app'\nlog.requests = 'none'\n"
+        (tmp_path / "oncekey.toml").write_text(f"{start}{text}\n")
 
     write_file("")
     return write_file
@@ -127,8 +128,8 @@ def test_mistakes_are_told_with_their_lines_and_change_nothing(
     write(f"{ROUTE}'REQUIRED'\n[retention]\nnightly = 'soon'")
     served.signal(signal.SIGHUP)
     policy, nightly, _ = served.hear_errors(STAYS)
-    assert policy.startswith("oncekey.toml:4: routes[0].policy is 'REQUIRED', not one of ")
-    assert nightly.startswith("oncekey.toml:6: retention.nightly must be a duration")
+    assert policy.startswith("oncekey.toml:5: routes[0].policy is 'REQUIRED', not one of ")
+    assert nightly.startswith("oncekey.toml:7: retention.nightly must be a duration")
     assert statuses(served) == (200, 400)
     write(f"{ROUTE}'HANDLER_INTERNAL_C'")
     reload(served)

@@ -74,7 +74,10 @@ def test_every_step_of_it(
     assert (shown["state"], shown["status"]) == ("succeeded", 201)
     assert oncekey("keys", "purge", "try-1", "--yes", "--url", store).returncode == 0
     assert "idempotent-replayed" not in curl(served.curls[0])[1]
-    assert served.stop() == (0, "")
+    code, errors = served.stop()
+    # Nothing but the two that were refused.
+    ways = [json.loads(line)["way"] for line in errors.splitlines()]
+    assert (code, ways) == (0, ["mismatch", "refused"])
 
 
 def test_two_at_once_are_one_order(begin: Callable[[], Served]) -> None:

@@ -130,6 +130,7 @@ async def test_an_id_that_is_taken_is_drawn_again(ledger: Ledger) -> None:
         ({"tenant": "no slug"}, ScopeInvalid),
         ({"project": "no slug"}, ScopeInvalid),
         ({"subject": "robot:1"}, ScopeInvalid),
+        ({"subject": "user:\0"}, ScopeInvalid),
         ({"label": "x" * 201}, InvalidInput),
         ({"label": "a\nb"}, InvalidInput),
         ({"expires_in": 0}, InvalidInput),

@@ -2,13 +2,14 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
 from oncekey.console.fields import Unreadable, value_in
-from oncekey.console.guard import comes_from_here, cookie_of, is_secure, token_in
+from oncekey.console.guard import Refusals, comes_from_here, cookie_of, is_secure, token_in
 from oncekey.console.plots import HEIGHT, WIDTH, bar_of, line_of
 from oncekey.console.wording import number_of, span_of
 
@@ -28,7 +29,14 @@ from oncekey.console.wording import number_of, span_of
     ],
 )
 def test_a_value_is_what_its_kind_says(kind: str, text: str, value: Any) -> None:
-    assert value_in({"kind": kind, "value": text}) == value
+    given = value_in({"kind": kind, "value": text})
+    assert msgspec.json.decode(msgspec.json.encode(given)) == value
+
+
+@pytest.mark.parametrize("text", ["12345678901234567890.1230", "1.10", "-0", "1E+3"])
+def test_a_number_is_passed_on_as_it_is_written(text: str) -> None:
+    for kind in ("JSON", "number"):
+        assert msgspec.json.encode(value_in({"kind": kind, "value": text})) == text.encode()
 
 
 @pytest.mark.parametrize(
@@ -103,10 +111,28 @@ def test_cookies_are_for_tls_where_the_browser_speaks_it() -> None:
         ([("origin", "http://here:8701"), ("host", "here:8700")], False),
         ([("origin", "null"), ("host", "here")], False),
         ([("host", "here")], True),
+        ([("origin", "http://["), ("host", "here")], False),
+        ([("origin", "null"), ("host", "")], False),
+        ([("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "navigate")], True),
+        ([("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "cors")], False),
+        ([("host", "here"), ("sec-fetch-mode", "same-origin")], False),
     ],
 )
 def test_a_form_says_where_it_comes_from(lines: list[tuple[str, str]], ours: bool) -> None:
     assert comes_from_here(headers(*lines)) is ours
+
+
+def test_refusals_are_told_so_often_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0]
+    refusals = Refusals(lambda: now[0])
+    for _ in range(Refusals.MOST + 5):
+        refusals.note("10.0.0.1")
+    assert len(caplog.records) == Refusals.MOST
+    now[0] = 60_000
+    refusals.note(None)
+    *_, counted, last = [each.getMessage() for each in caplog.records]
+    assert counted == "sign-ins to the console were refused, 5 more"
+    assert last == "a sign-in to the console was refused, from an unknown address"
 
 
 @example([2.2250738585072014e-308])

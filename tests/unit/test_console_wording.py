@@ -13,6 +13,7 @@ from oncekey.console.wording import narrows, sentence_of, spelled
         ("what is over cannot be cancelled", "What is over cannot be cancelled."),
         ("Nothing was done.", "Nothing was done."),
         ("Why?", "Why?"),
+        ("wf_01 is over", "wf_01 is over."),
     ],
 )
 def test_a_sentence_ends(given: str, shown: str) -> None:
@@ -22,6 +23,11 @@ def test_a_sentence_ends(given: str, shown: str) -> None:
 def test_times_inside_of_a_text_are_spelled() -> None:
     told = spelled("kept for it until 2026-11-17T20:21:53.197Z, or 2026-11-17T22:21:53+02:00")
     assert told == "kept for it until 2026-11-17 20:21:53, or 2026-11-17 20:21:53"
+
+
+@pytest.mark.parametrize("text", ["2026-99-99T99:99:99Z", "0001-01-01T00:00:00+23:59"])
+def test_what_only_looks_like_a_time_stays_as_it_is(text: str) -> None:
+    assert spelled(f"kept for {text}") == f"kept for {text}"
 
 
 def test_commands_are_code_and_nothing_else_is() -> None:

@@ -17,7 +17,7 @@ from oncekey.api.patience import Patience
 from oncekey.api.requests import UNPRINTABLE, body_of, key_in, query_of, read_body
 from oncekey.api.table import ENDPOINTS
 from oncekey.core.callers import Caller, Callers
-from oncekey.core.errors import NotFound, OnceKeyError
+from oncekey.core.errors import NotFound, OnceKeyError, StoreError
 from oncekey.core.ledger import Ledger
 from oncekey.core.scope import PLATFORM_LEVEL
 from oncekey.durable.engine import Engine
@@ -34,6 +34,9 @@ _CLAIM = "oncekey.claim"
 _ADMITTED = "oncekey.admitted"
 _CALLER = "oncekey.caller"
 _ADMIN = "/api/admin/"
+IN_DOUBT = (
+    "Whether it was done is not known. Send the same request again in a moment, with the same key."
+)
 _WHOSE = {
     "admin": "Send a header 'Authorization: Bearer oka_…' or 'X-API-Key: oka_…' with the key of an "
     "admin that is neither expired nor revoked; `oncekey apikeys create --admin` makes one."
@@ -221,6 +224,10 @@ async def _answer(admitted: Admitted, receive: Receive) -> Response:
             return await endpoint.handle(call)
         body = body_of(await read_body(receive), endpoint.body)
         return await endpoint.handle(call, body)
+    except StoreError as error:
+        # It may have been away only after something was done.
+        reads = endpoint.method == "GET"
+        return problem_of(error) if reads else problem("ledger-unavailable", IN_DOUBT)
     except OnceKeyError as error:
         return problem_of(error)
     except Exception:

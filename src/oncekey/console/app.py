@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import quote, unquote
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -15,18 +15,21 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Match, Route
 
 from oncekey.console.fields import Unreadable
+from oncekey.console.forms import asked_again, form_in
 from oncekey.console.guard import (
     NO_COOKIE,
     PROOF,
     ROOT,
     SAFETY,
+    Refusals,
     comes_from_here,
     cookie_of,
+    is_navigation,
     is_proven,
     is_secure,
     token_in,
 )
-from oncekey.console.live import Live
+from oncekey.console.live import LONGEST_PATH, Live
 from oncekey.console.rendering import Rendering
 from oncekey.console.table import NAVIGATION, PLACES
 from oncekey.console.visit import Api, Page, Place, Refused, Visit, Went
@@ -36,8 +39,7 @@ from oncekey.core.sessions import Session, Sessions
 log = logging.getLogger("oncekey")
 
 _SIGN_IN = f"{ROOT}/sign-in"
-_LARGEST_FORM = 1 << 20
-_MOST_FIELDS = 100
+_LOOKS = frozenset({"GET", "HEAD"})
 _FOREVER = "public, max-age=31536000, immutable"
 
 
@@ -48,13 +50,18 @@ class Console:
         self._api = api
         self._sessions = sessions
         self._rendering = Rendering()
+        self._refusals = Refusals()
         self._warming: asyncio.Task[None] | None = None
         self._live = Live(self._find_page, self._rendering)
         self.let_go = self._live.let_go
         self._places = [(Route(ROOT + each.path, _never), each) for each in PLACES]
         self._app = Starlette(
             routes=[*self._own_routes(), *map(self._route_of, PLACES)],
-            exception_handlers={404: self._nothing, OnceKeyError: self._excuse},
+            exception_handlers={
+                404: self._nothing,
+                Refused: self._refuse,
+                OnceKeyError: self._excuse,
+            },
         )
 
     def has(self, path: str) -> bool:
@@ -89,6 +96,11 @@ class Console:
             return self._ask_to_sign_in(request)
         return self._page(request, session, _refusal(_NO_PAGE))
 
+    async def _refuse(self, request: Request, refused: Exception) -> Response:
+        """What nobody need be known for."""
+        assert isinstance(refused, Refused)
+        return self._page(request, None, _refusal(refused))
+
     def _route_of(self, place: Place) -> Route:
         methods = ["GET"] if place.do is None else ["GET", "POST"]
         return Route(ROOT + place.path, partial(self._serve, place), methods=methods)
@@ -108,32 +120,23 @@ class Console:
             return self._page(request, session, _refusal(refused))
 
     async def _do(self, place: Place, visit: Visit, request: Request) -> Response:
-        form = await _form_in(request)
+        form = await form_in(request)
         if not _is_ours(request, visit.session, form):
             return self._page(request, visit.session, _refusal(_NOT_OURS))
         assert place.do is not None
         try:
             ended = await place.do(visit, form)
         except (Refused, Unreadable) as problem:
-            # The same form once more, with what was written into it.
-            page = await place.show(visit)
-            status = problem.status if isinstance(problem, Refused) else 400
-            values = {**page.values, "problem": problem, "given": form}
-            ended = Page(page.template, values, status)
+            ended = await asked_again(place, visit, form, problem)
         if isinstance(ended, Page):
             return self._page(request, visit.session, ended)
         return _redirect(_place_after(ended))
 
     def _page(self, request: Request, session: Session | None, page: Page) -> Response:
         values = {**_around(request, session), **page.values}
-        values["live_path"] = ""
-        if (
-            page.status == 200
-            and request.method == "GET"
-            and self._rendering.is_live(page.template)
-        ):
-            watched = quote(_asked(request), safe="")
-            values["live_path"] = f"{ROOT}/live?page={watched}"
+        watched, is_look = _asked(request), request.method in _LOOKS and page.status == 200
+        if is_look and len(watched) <= LONGEST_PATH and self._rendering.is_live(page.template):
+            values["live_path"] = f"{ROOT}/live?page={quote(watched, safe='')}"
         return HTMLResponse(self._rendering.page(page.template, values), page.status)
 
     async def _excuse(self, request: Request, error: Exception) -> Response:
@@ -148,7 +151,7 @@ class Console:
         return None if token is None else await self._sessions.find(token)
 
     def _ask_to_sign_in(self, request: Request) -> Response:
-        if request.method != "GET":
+        if request.method not in _LOOKS:
             return self._page(
                 request, None, Page("sign-in.html", {"to": "", "problem": _GONE}, 401)
             )
@@ -156,16 +159,17 @@ class Console:
         return _redirect(f"{_SIGN_IN}?to={to}")
 
     async def _sign_in(self, request: Request) -> Response:
-        if request.method == "GET":
+        if request.method in _LOOKS:
             to = request.query_params.get("to", "")
             if await self._session_of(request) is not None:
                 return _redirect(_inside(to))
             return self._page(request, None, Page("sign-in.html", {"to": to, "problem": None}))
-        form = await _form_in(request)
+        form = await form_in(request)
         session = None
         if comes_from_here(request.headers):
             session = await self._sessions.open(form.get("secret", "").strip())
         if session is None:
+            self._refusals.note(request.client.host if request.client else None)
             values = {"to": form.get("to", ""), "problem": _NOBODY}
             return self._page(request, None, Page("sign-in.html", values, 401))
         answer = _redirect(_inside(form.get("to", "")))
@@ -174,7 +178,7 @@ class Console:
         return answer
 
     async def _sign_out(self, request: Request) -> Response:
-        session, form = await self._session_of(request), await _form_in(request)
+        session, form = await self._session_of(request), await form_in(request)
         if session is None:
             return _redirect(_SIGN_IN)
         if not _is_ours(request, session, form):
@@ -242,32 +246,17 @@ def _around(request: Request, session: Session | None) -> dict[str, Any]:
         "navigation": NAVIGATION,
         "here": request.url.path.removeprefix(ROOT).split("/")[1:2],
         "session": session,
+        "proof": session.proof if session and is_navigation(request.headers) else "",
         "query": dict(request.query_params),
         "problem": None,
         "given": {},
+        "kept_key": "",
         "live_path": "",
     }
 
 
 def _refusal(refused: Refused) -> Page:
     return Page("refused.html", {"problem": refused}, refused.status)
-
-
-async def _form_in(request: Request) -> dict[str, str]:
-    """The fields of a form; nothing of one that is too large or of another kind."""
-    if request.headers.get("content-type", "").split(";")[0] != "application/x-www-form-urlencoded":
-        return {}
-    content = b""
-    async for piece in request.stream():
-        content += piece
-        if len(content) > _LARGEST_FORM:
-            return {}
-    try:
-        pairs = parse_qsl(content.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
-    except ValueError:
-        return {}
-    # What a browser calls the end of a line.
-    return {name: value.replace("\r\n", "\n") for name, value in pairs}
 
 
 def _redirect(location: str) -> RedirectResponse:
@@ -282,7 +271,9 @@ def _asked(request: Request) -> str:
 def _inside(to: str) -> str:
     """Where somebody wanted to go, if that is a page of ours."""
     ours = to == ROOT or to.startswith((f"{ROOT}/", f"{ROOT}?"))
-    return to if ours and to.isprintable() and "\\" not in to else ROOT
+    # Browsers go up by these, also where they are encoded.
+    climbs = not {".", ".."}.isdisjoint(unquote(to.partition("?")[0]).split("/"))
+    return to if ours and to.isprintable() and "\\" not in to and not climbs else ROOT
 
 
 def _is_ours(request: Request, session: Session, form: Mapping[str, str]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oncekey.console.links import place_of
+from oncekey.console.timeline import Failure
 from oncekey.console.visit import part
 from oncekey.console.wording import sentence_of, spelled, tone_of
 
@@ -29,6 +30,8 @@ class Around(NamedTuple):
 
     promise: Shape | None = None
     waits: Sequence[Shape] = ()
+    failure: Failure | None = None
+    """Why a workflow failed or is paused."""
 
 
 def chain_of(delivery: Shape, around: Around) -> list[Stage]:
@@ -84,7 +87,7 @@ def _stage_of(lead: Shape, around: Around, *, brought: bool) -> Stage:
         case "promise":
             return _promise(lead, around.promise)
         case "workflow" | "task":
-            return _execution(lead, around.waits, brought=brought)
+            return _execution(lead, around, brought=brought)
         case "event":
             says = [sentence_of(lead["detail"])] if lead["detail"] else []
             return _seen("Event", lead, says)
@@ -106,14 +109,21 @@ def _promise(lead: Shape, promise: Shape | None) -> Stage:
     return _seen("Promise", lead, says)
 
 
-def _execution(lead: Shape, waits: Sequence[Shape], *, brought: bool) -> Stage:
+def _execution(lead: Shape, around: Around, *, brought: bool) -> Stage:
     says = []
     if lead["state"] == "waiting" and brought:
         says.append("It has what the delivery brought, and waits for something else:")
     elif lead["state"] in {"failed", "paused"}:
-        says.append("The delivery reached it; what went wrong is in its journal.")
+        says.append(_wrong(around.failure))
     stage = _seen("Task" if lead["kind"] == "task" else "Workflow", lead, says)
-    return stage._replace(waits=waits if lead["state"] == "waiting" else ())
+    return stage._replace(waits=around.waits if lead["state"] == "waiting" else ())
+
+
+def _wrong(failure: Failure | None) -> str:
+    if failure is None:
+        return "The delivery reached it; what went wrong is in its journal."
+    code = f"{failure.code}: " if failure.code else ""
+    return sentence_of(f"The delivery reached it, and then it went wrong: {code}{failure.message}")
 
 
 def _seen(what: str, lead: Shape, says: Sequence[str]) -> Stage:

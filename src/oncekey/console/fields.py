@@ -6,12 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from msgspec import Raw
+
 KINDS = ("JSON", "text", "number", "true", "false", "null")
 """What a value by hand may be."""
 
 
 class Unreadable(Exception):
     """Something in a form that cannot be used; the field and the reason."""
+
+    status = 400
+    in_doubt = False
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(reason)
@@ -51,14 +56,15 @@ VALUE_FIELDS = (
 )
 
 
-def value_in(form: Mapping[str, str]) -> Any:
-    """What somebody wrote as a value, by its kind. Raises `Unreadable`."""
+def value_in(form: Mapping[str, str]) -> str | Raw:
+    """What somebody wrote as a value, by its kind: a text, or JSON as it was written. Raises
+    `Unreadable`."""
     kind, text = form.get("kind", "JSON"), form.get("value", "")
     match kind:
         case "text":
             return text
         case "true" | "false" | "null":
-            return json.loads(kind)
+            return Raw(kind.encode())
         case "number":
             try:
                 number = json.loads(text.strip())
@@ -66,12 +72,13 @@ def value_in(form: Mapping[str, str]) -> Any:
                 number = None
             if isinstance(number, bool) or not isinstance(number, int | float):
                 raise Unreadable("value", "This is not a number.")
-            return number
+            return Raw(text.strip().encode())
         case "JSON":
             try:
-                return json.loads(text, parse_constant=_refuse)
+                json.loads(text, parse_constant=_refuse)
             except (ValueError, RecursionError) as error:
                 raise Unreadable("value", f"This is not JSON: {error}.") from error
+            return Raw(text.encode())
         case _:
             raise Unreadable("kind", "There is no such kind of value.")
 

@@ -4,11 +4,16 @@ that only come from here."""
 from __future__ import annotations
 
 import hmac
-from urllib.parse import urlsplit
+import logging
+import time
+from collections.abc import Callable
 
 from starlette.datastructures import Headers
 
+from oncekey.core.flood import Flood
 from oncekey.core.sessions import LIFE, Session
+
+log = logging.getLogger("oncekey")
 
 ROOT = "/console"
 COOKIE = "oncekey_console"
@@ -68,14 +73,47 @@ def is_secure(scheme: str, headers: Headers) -> bool:
 
 def comes_from_here(headers: Headers) -> bool:
     """Whether a form was sent by one of our pages, as far as browsers tell."""
+    if not is_navigation(headers):
+        return False
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
     origin = headers.get("origin")
     if origin is None:
         return True
-    return urlsplit(origin).netloc == headers.get("host", "")
+    host = headers.get("host", "")
+    return origin in {f"http://{host}", f"https://{host}"}
+
+
+def is_navigation(headers: Headers) -> bool:
+    """Whether somebody goes to a page, as far as browsers tell. A script that fetches it may be one
+    of an app that is served beside the console, from the same origin."""
+    return headers.get("sec-fetch-mode", "navigate") == "navigate"
 
 
 def is_proven(session: Session, proof: str) -> bool:
     return hmac.compare_digest(session.proof.encode(), proof.encode())
+
+
+def _steady() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+class Refusals:
+    """Who could not sign in, in the log. Anybody can try, so that it is bounded."""
+
+    MOST = 60
+    """Lines a minute."""
+
+    def __init__(self, steady: Callable[[], int] = _steady) -> None:
+        self._flood = Flood(steady, self.MOST, _tell_more)
+
+    def note(self, peer: str | None) -> None:
+        if self._flood.admit(("console", "sign-in")):
+            log.warning(
+                "a sign-in to the console was refused, from %s", peer or "an unknown address"
+            )
+
+
+def _tell_more(_: tuple[str, str], times: int) -> None:
+    log.warning("sign-ins to the console were refused, %d more", times)

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, unquote
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from oncekey.console.rendering import Rendering
 from oncekey.console.visit import Place, Refused, Visit
@@ -22,7 +23,8 @@ from oncekey.core.sessions import Session
 MOST_WATCHERS = 64
 SHORTEST_PAUSE = 2.0
 _SHARE = 100
-_LONGEST_PATH = 4000
+_NOTHING = "There is nothing to watch."
+LONGEST_PATH = 4000
 
 Found = tuple[Place, Visit, dict[str, Any]]
 Find = Callable[[Request, Session, str, Mapping[str, str]], Found | None]
@@ -40,38 +42,40 @@ class Live:
         self._over.set()
 
     async def answer(self, request: Request, who: Who) -> Response:
-        path, _, asked = request.query_params.get("page", "")[:_LONGEST_PATH].partition("?")
+        page = request.query_params.get("page", "")
+        if len(page) > LONGEST_PATH:
+            return Response(_NOTHING, 404, media_type="text/plain")
+        path, _, asked = page.partition("?")
         path, query = unquote(path), dict(parse_qsl(asked))
         session = await who()
         if session is None or self._find(request, session, path, query) is None:
-            return Response("There is nothing to watch.", 404, media_type="text/plain")
+            return Response(_NOTHING, 404, media_type="text/plain")
         if self._watchers >= MOST_WATCHERS or self._over.is_set():
             # What a browser takes for: do not come back.
             return Response(status_code=204)
-        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        stream = self._changes(request, who, path, query)
-        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+        # At once: those who come at the same time are counted before any of them is sent anything.
+        self._watchers += 1
+        return _Stream(self._changes(request, who, path, query), self._leave)
+
+    def _leave(self) -> None:
+        self._watchers -= 1
 
     async def _changes(
         self, request: Request, who: Who, path: str, query: Mapping[str, str]
     ) -> AsyncIterator[bytes]:
-        self._watchers += 1
         shown = ""
-        try:
-            yield b"retry: 5000\n\n"
-            while True:
-                began = time.perf_counter()
-                seen = await self._look(request, who, path, query)
-                if seen is None:
-                    break
-                # A line now and then also finds out whether somebody is still there.
-                yield _event("live", seen) if seen and seen != shown else b": still here\n\n"
-                shown = seen or shown
-                if await self._rest(time.perf_counter() - began):
-                    return
-            yield _event("gone", "")
-        finally:
-            self._watchers -= 1
+        yield b"retry: 5000\n\n"
+        while True:
+            began = time.perf_counter()
+            seen = await self._look(request, who, path, query)
+            if seen is None:
+                break
+            # A line now and then also finds out whether somebody is still there.
+            yield _event("live", seen) if seen and seen != shown else b": still here\n\n"
+            shown = seen or shown
+            if await self._rest(time.perf_counter() - began):
+                return
+        yield _event("gone", "")
 
     async def _look(
         self, request: Request, who: Who, path: str, query: Mapping[str, str]
@@ -98,6 +102,21 @@ class Live:
                 return await self._over.wait()
         except TimeoutError:
             return False
+
+
+class _Stream(StreamingResponse):
+    """Gives a watcher's place back when it is over, whether it was ever begun or not."""
+
+    def __init__(self, changes: AsyncIterator[bytes], leave: Callable[[], None]) -> None:
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        super().__init__(changes, media_type="text/event-stream", headers=headers)
+        self._leave = leave
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._leave()
 
 
 def _event(name: str, content: str) -> bytes:

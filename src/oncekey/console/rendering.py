@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 from collections.abc import Mapping
@@ -11,10 +10,11 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from oncekey.console import links, plots, verdicts, wording
+from oncekey.console import exact, links, plots, verdicts, wording
 from oncekey.console.visit import part
 
 _TYPES = {
@@ -103,12 +103,7 @@ def with_query(path: str, query: Mapping[str, Any], **more: Any) -> str:
 
 def pretty(value: Any) -> str:
     """JSON laid out for reading; a text that is JSON as well."""
-    if isinstance(value, str):
-        try:
-            return _cut(_indented(json.loads(value)))
-        except (ValueError, RecursionError):
-            return _cut(value)
-    return _cut(laid_out(value))
+    return _cut(_indented(value) if isinstance(value, str) else laid_out(value))
 
 
 def laid_out(value: Any, whole: bool = True) -> str:
@@ -116,7 +111,7 @@ def laid_out(value: Any, whole: bool = True) -> str:
     if not whole and isinstance(value, str):
         return value
     try:
-        return _indented(value)
+        return exact.written(value)
     except RecursionError:
         return "This is nested too deeply to be shown."
 
@@ -133,8 +128,12 @@ def wrapped(name: str) -> Markup:
     return Markup(":<wbr>").join(escape(each) for each in name.split(":"))
 
 
-def _indented(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
+def _indented(text: str) -> str:
+    """As it was written but for its spaces; what is no JSON, or nested too deeply, as it is."""
+    try:
+        return msgspec.json.format(text, indent=2)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return text
 
 
 def _writable(page: str) -> str:

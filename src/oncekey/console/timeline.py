@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from math import ceil, floor, log2
 from typing import Any, Literal, NamedTuple
 
+from oncekey.console import exact
 from oncekey.console.plots import Bar, bar_of
 
 Shape = Mapping[str, Any]
@@ -55,12 +55,12 @@ def failure_of(error: Any) -> Failure:
     """What went wrong, in words: of a failure, or of whatever somebody rejected something with."""
     if isinstance(error, str):
         try:
-            error = json.loads(error)
+            error = exact.read(error)
         except (ValueError, RecursionError):
             return Failure("", error, None)
     if isinstance(error, dict) and isinstance(error.get("message"), str):
         return Failure(str(error.get("code", "")), error["message"], error.get("data"))
-    text = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
+    text = error if isinstance(error, str) else exact.written(error, None)
     return Failure("", text, None)
 
 

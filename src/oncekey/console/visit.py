@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode
 
+import msgspec
+
+from oncekey.console import exact
 from oncekey.core.callers import Caller
 from oncekey.core.sessions import Session
 from oncekey.wire.problem import Response
+
+_CONFLICT = 409
 
 
 class Api(Protocol):
@@ -31,11 +35,13 @@ class Api(Protocol):
 class Refused(Exception):
     """What the API said no with."""
 
-    def __init__(self, status: int, title: str, detail: str) -> None:
+    def __init__(self, status: int, title: str, detail: str, *, in_doubt: bool = False) -> None:
         super().__init__(title)
         self.status = status
         self.title = title
         self.detail = detail
+        self.in_doubt = in_doubt
+        """Whether what was asked for may have been done all the same."""
 
 
 class Done(NamedTuple):
@@ -74,11 +80,20 @@ class Visit:
         response = await self.api.ask(self.session.caller, "GET", _place_of(path), query=asked)
         return _shape_of(response)
 
+    async def find(self, path: str, **query: object) -> Any:
+        """As `get`, and None for what is not there."""
+        try:
+            return await self.get(path, **query)
+        except Refused as refused:
+            if refused.status == 404:
+                return None
+            raise
+
     async def act(
         self, path: str, key: str, body: Mapping[str, Any] | None = None, *, method: str = "POST"
     ) -> Done:
         """Change something, once for its key. Raises `Refused`."""
-        content = b"" if body is None else json.dumps(body).encode()
+        content = b"" if body is None else msgspec.json.encode(body)
         response = await self.api.ask(
             self.session.caller, method, _place_of(path), body=content, key=key
         )
@@ -115,7 +130,10 @@ def _place_of(path: str) -> str:
 
 
 def _shape_of(response: Response) -> Any:
-    shape = json.loads(response.body) if response.body else {}
-    if response.status < 400:
+    shape = exact.read(response.body) if response.body else {}
+    status = response.status
+    if status < 400:
         return shape
-    raise Refused(response.status, shape.get("title", ""), shape.get("detail", ""))
+    # A conflict that names an operation is one with an earlier request of the same key.
+    in_doubt = status >= 500 or (status == _CONFLICT and "operation_id" in shape)
+    raise Refused(status, shape.get("title", ""), shape.get("detail", ""), in_doubt=in_doubt)

@@ -14,7 +14,10 @@ SAID = {
     "forked": "This is the fork: it begins with what was done before the step.",
     "purged": "The key is forgotten: the next request or delivery with it runs.",
     "published": "The event is published, and somebody was waiting for it.",
-    "published-to-nobody": "The event is published. Nobody was waiting for it.",
+    "published-to-nobody": (
+        "The event is published. No wait fitted it. A wait whose condition could not be evaluated "
+        "says so on the page of its workflow."
+    ),
     "rejected": "The promise is rejected: whoever waited for it gets the reason as an error.",
     "resolved": "The promise is resolved: whoever waited for it goes on.",
     "resumed": "It goes on where it stopped.",
@@ -43,6 +46,7 @@ _STATES = {
     "in_progress": "busy",
     "in-flight": "busy",
     "lapsed": "bad",
+    "overdue": "warn",
     "paused": "warn",
     "pending": "busy",
     "published": "good",
@@ -111,11 +115,21 @@ def clock(text: str | None) -> str:
 
 def spelled(text: str) -> str:
     """A text of the API, with its times as people read them."""
-    return _TIME.sub(lambda found: clock(found[0]), text)
+    return _TIME.sub(lambda found: _clock_if_any(found[0]), text)
+
+
+def _clock_if_any(text: str) -> str:
+    """What a caller wrote may only look like a time."""
+    try:
+        return clock(text)
+    except (ValueError, OverflowError):
+        return text
 
 
 def sentence_of(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+    # An id stays as it is: it is looked for as it is written.
+    begins = text[:1] if "_" in text.partition(" ")[0] else text[:1].upper()
+    return begins + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def narrows(query: Mapping[str, str]) -> bool:
@@ -134,6 +148,18 @@ def between(start: str | None, end: str | None) -> float | None:
 def project_of(name: str) -> str:
     """A dash where there is none."""
     return "–" if name in SENTINELS else name
+
+
+def origin_of(word: str) -> str:
+    """Who said how long outcomes of a class are kept."""
+    said = {"store": "set here or by command", "configuration": "the configuration"}
+    return said.get(word, "built in")
+
+
+def details_of(details: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """What an entry of the audit feed tells, and the key of the request behind all of it."""
+    told = [(name, value) for name, value in details.items() if value not in (None, "")]
+    return sorted(told, key=lambda each: each[0] == "idempotency_key")
 
 
 def missed_of(word: str) -> str:

@@ -25,6 +25,7 @@ from oncekey.core.api_keys import (
     digest_of,
     new_id,
 )
+from oncekey.core.errors import ScopeInvalid
 from oncekey.core.ledger import Ledger
 from oncekey.core.scope import TENANT_LEVEL, namespace_of
 from oncekey.core.steps import Steps
@@ -114,6 +115,8 @@ class Callers:
         check_label(label)
         life = None if expires_in is None else check_life(expires_in)
         namespace_of(tenant, project, subject or "service:new")
+        if subject is not None and not subject.isprintable():
+            raise ScopeInvalid("the subject has characters that cannot be printed")
         while True:
             key = self._new(tenant, project, subject, label, life, role)
             secret = PREFIXES[role] + _text_of(self._randbytes(_SECRET_BYTES))

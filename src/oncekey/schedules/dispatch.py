@@ -28,6 +28,7 @@ from oncekey.schedules.schedule import Spec, key_of
 log = logging.getLogger("oncekey")
 
 ENDPOINT = "schedule"
+SUBJECT = "service:oncekey"
 
 # Known longer than a scheduler is likely to be away between an effect and what is noted of it.
 _RETENTION = "webhook"
@@ -133,7 +134,7 @@ class Dispatcher:
 
 def ref_of(stored: StoredSchedule, tick: int) -> Ref:
     """Where the ledger keeps what became of a tick."""
-    namespace = namespace_of(stored.tenant, subject="service:oncekey")
+    namespace = namespace_of(stored.tenant, subject=SUBJECT)
     return Ref(Scope(namespace, ENDPOINT), key_of(stored.id, tick))
 
 

@@ -184,7 +184,7 @@ class Acting:
         )
         if answer.promise is None:
             parked = {"status": "parked", "parked_until": time_of(answer.parked_until)}
-            return Done(parked, f"no promise has the key {key} yet")
+            return Done(parked, f"for the key {key}")
         status = "resolved-before" if answer.already_resolved else "resolved"
         return Done({"status": status, "promise_id": answer.promise.public_id}, f"by the key {key}")
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from oncekey.core.errors import InvalidInput
 
+_UNKEPT = re.compile(r"[\x00\ud800-\udfff]")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,199}")
 
 
@@ -54,6 +55,8 @@ def parse_then(text: str) -> Then:
     """The inverse of `str`. CEL is checked by whoever can evaluate it."""
     kind, _, rest = text.strip().partition(":")
     rest = rest.strip()
+    if _UNKEPT.search(text):
+        raise InvalidInput("what follows has a NUL, or half a character")
     match kind.strip():
         case "forward" if rest.startswith("/"):
             return Forward(rest)

@@ -5,12 +5,15 @@ from typing import Any
 import pytest
 
 from oncekey import Kind, Operation, Outcome, Proceed, namespace_of
-from oncekey.schedules import keeping
+from oncekey.core.schedules import TickTaken
+from oncekey.schedules import Scheduler, keeping
 from oncekey.schedules.dispatch import ref_of
 from oncekey.schedules.schedule import Schedule, StartWorkflow
 from oncekey.schedules.timing import timing_of
 from tests.fixtures.admins import Admin, settle
-from tests.fixtures.api_site import ApiSite, Client
+from tests.fixtures.api_site import ApiSite, Client, api_site
+from tests.fixtures.frozen import FrozenClock
+from tests.fixtures.ticks import MINUTE, START
 
 pytestmark = pytest.mark.anyio
 
@@ -104,6 +107,56 @@ async def test_a_schedule_tells_of_its_last_runs(site: ApiSite, admin: Admin, ni
     key = await admin.see(f"keys/{runs[0]['operation_id']}")
     assert key["key"] == "sched:nightly:2000"
     assert (await admin.see("schedules/weekly"))["runs"] == []
+
+
+async def test_a_list_tells_which_runs_did_not_end_well(store_url: str) -> None:
+    clock = FrozenClock(START)
+    async with api_site(store_url, clock=clock, sweep_interval=0) as site:
+        admin = Admin(await site.admin())
+        acme = await site.client("acme")
+        hourly = [
+            Schedule(name, timing_of("every 1h"), StartWorkflow(name), tenant="acme")
+            for name in ("echo", "refusing", "stuck")
+        ]
+        scheduler = Scheduler(site.ledger, site.app.engine, hourly)
+        await scheduler.declare()
+        assert await states(admin) == {"echo": None, "refusing": None, "stuck": None}
+        clock.advance(60 * MINUTE)
+        for ran in await scheduler.run_once():
+            await acme.end_of(ran.text)
+        await scheduler.close()
+        assert await states(admin) == {"echo": None, "refusing": "failed", "stuck": "paused"}
+        assert await late(admin) == set()
+        clock.advance(62 * MINUTE)
+        assert await late(admin) == {"echo", "refusing", "stuck"}
+        await admin.done("POST", "schedules/echo/pause")
+        assert await late(admin) == {"refusing", "stuck"}
+
+
+async def test_a_list_tells_which_ticks_failed(site: ApiSite, admin: Admin, nightly: str) -> None:
+    stored = await site.ledger.arun(keeping.find(nightly))
+    decision = await site.ledger.abegin(Operation(ref_of(stored, stored.next_at)))
+    assert isinstance(decision, Proceed)
+    await decision.claim.asettle(Outcome(Kind.ERROR, 500, body=b"not today"))
+    next_at, now = stored.next_at + 1, site.ledger.clock.now()
+    taken = TickTaken(nightly, stored.next_at, next_at, stored.next_at, now)
+    assert await site.ledger.arun(_asked(taken))
+    assert await states(admin) == {"nightly": "failed", "weekly": None}
+    assert await states(admin, tenant="acme") == {"nightly": "failed", "weekly": None}
+
+
+def _asked(request: Any) -> Any:
+    return (yield request)
+
+
+async def states(admin: Admin, **query: str) -> dict[str, str | None]:
+    found = (await admin.see("schedules", **query))["schedules"]
+    return {each["id"]: each["last_state"] for each in found}
+
+
+async def late(admin: Admin) -> set[str]:
+    found = (await admin.see("schedules"))["schedules"]
+    return {each["id"] for each in found if each["overdue"]}
 
 
 async def test_schedules_are_listed_in_order(admin: Admin, nightly: str) -> None:

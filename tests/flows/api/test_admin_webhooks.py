@@ -132,6 +132,7 @@ async def test_a_deleted_webhook_is_gone(admin: Admin) -> None:
     [
         ({"provider": "strip"}, "invalid-input", "there are: "),
         ({"then": "do:it"}, "invalid-input", "forward:/path"),
+        ({"then": 'event:"a\0"'}, "invalid-input", "NUL"),
         ({"then": "event:body."}, "condition-invalid", ""),
         ({"tenant": "no slug"}, "invalid-input", "slug"),
         ({"project": "_platform!"}, "invalid-input", "project"),

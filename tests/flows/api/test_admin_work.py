@@ -50,6 +50,39 @@ async def test_work_of_any_status_is_listed(site: ApiSite, admin: Admin, acme: C
     assert await ids(status="all", before=first["next_before"]) == [waiting]
 
 
+async def test_a_list_tells_what_is_waited_for(admin: Admin, acme: Client) -> None:
+    order = (await acme.start("order", 1))["id"]
+    parcel = (await acme.start("parcel", 2))["id"]
+    trying = (await acme.start("trying"))["id"]
+    ended = (await acme.start("echo"))["id"]
+    for each in (order, parcel, trying):
+        await acme.waits(each)
+    await acme.end_of(ended)
+
+    rows = (await admin.see("workflows", status="all"))["workflows"]
+    waits = {each["id"]: each["waits_for"] for each in rows}
+    assert waits[ended] is None
+    assert waits[order]["promise_id"] == f"{order}:payment"
+    assert (waits[parcel]["kind"], waits[parcel]["topic"]) == ("event", "parcel:sent")
+    assert (waits[trying]["kind"], waits[trying]["attempts"]) == ("retry", 1)
+    assert "not today" in waits[trying]["trouble"]
+    for each, wait in waits.items():
+        assert (await admin.see(f"workflows/{each}"))["waits_for"] == wait
+
+
+async def test_an_event_tells_who_went_on_with_it(
+    site: ApiSite, admin: Admin, acme: Client
+) -> None:
+    mine, other = [(await acme.start("parcel", number))["id"] for number in (1, 2)]
+    for each in (mine, other):
+        await acme.waits(each)
+    body = {"tenant": "acme", "topic": "parcel:sent", "data": {"number": 1}}
+    event = (await admin.done("POST", "events", body))["event_id"]
+    await acme.end_of(mine)
+    woke = (await admin.see(f"events/{event}"))["woke"]
+    assert [each["id"] for each in woke] == [mine]
+
+
 async def test_work_is_found_by_the_key_it_was_started_with(
     site: ApiSite, admin: Admin, acme: Client
 ) -> None:

@@ -69,6 +69,15 @@ def test_a_filter_that_cannot_be_used_is_told(visitor: Visitor, filters: dict[st
     assert "<script>alert" not in page
 
 
+def test_the_key_of_a_request_is_behind_what_it_did(
+    console_site: ConsoleSite, visitor: Visitor
+) -> None:
+    body = {"role": "caller", "tenant": "keyed", "label": "of the till"}
+    visitor.act("/apikeys/new", **body)
+    page = visitor.see("/audit", tenant="keyed")
+    assert 0 < page.index("of the till") < page.index("idempotency key")
+
+
 def test_details_are_shown_as_text(console_site: ConsoleSite, visitor: Visitor) -> None:
     console_site.admin.post("webhooks", json={**STRIPE, "tenant": "hostile", "label": HOSTILE})
     page = visitor.see("/audit", tenant="hostile")

@@ -9,6 +9,7 @@ import pytest
 from markupsafe import escape
 
 from oncekey import Proceed
+from oncekey.console.pages import deliveries
 from oncekey.webhooks.delivery import Delivery, Item
 from oncekey.webhooks.naming import operation_of
 from oncekey.webhooks.receiver import Incoming, Receiver
@@ -118,6 +119,8 @@ async def test_another_secret_signed_it(site: ApiSite, admin: Admin, operator: O
     assert "refused It was not believed, so nothing was done." in words
     assert "The signature is by none of the secrets of this webhook." in words
     assert "What to do: Nobody with a secret of this webhook signed it." in words
+    assert "Give it here, in the console or with oncekey webhooks rotate" in words
+    assert "Or somebody else sent it: then there is nothing to do." in words
     assert f'href="/console/webhooks/{made["id"]}/rotate"' in page
     assert "Nothing is known to have come after this." in words
 
@@ -198,14 +201,22 @@ async def test_it_came_early_and_is_parked(
 ) -> None:
     await deliver(site, await webhook(admin), paid("evt_1", "ch_8"))
     words = words_of(await look(operator, identifier="evt_1"))
-    assert "parked until a promise with its key is made" in words
-    assert "no promise has the key stripe:ch_8 yet" in words
+    assert "parked until a promise with its key is made (for the key stripe:ch_8)." in words
+    assert "What to do: Nobody waits for that key so far." in words
     assert "Promise not there yet awaited Nobody has made it yet." in words
     workflow = (await acme.start("order", 8))["id"]
     await acme.end_of(workflow)
     words = words_of(await look(operator, identifier="evt_1"))
     assert f"Promise payment {workflow}:payment resolved" in words
     assert f"Workflow order {workflow} succeeded" in words
+    assert "asked for it, and was taken when somebody did (for the key stripe:ch_8)." in words
+    assert "parked" not in words
+    assert "What to do" not in words
+    (listed,) = (await admin.see("deliveries", identifier="evt_1"))["deliveries"]
+    key = await operator.read(f"/keys/{listed['operation_id']}")
+    assert "and was taken when somebody did" in key
+    listed = await operator.read("/deliveries", identifier="evt_1")
+    assert "It came before anybody asked for it (for the key stripe:ch_8)." in listed
 
 
 # -- it arrived, and nobody saw it ---------------------------------------------------------------
@@ -277,6 +288,7 @@ async def test_the_same_event_again_leads_where_the_first_did(
     words = words_of(await look(operator, identifier="evt_1", verdict="replayed"))
     assert "It came before: its provider was answered as then" in words
     assert f"Workflow refusing {workflow} failed The delivery reached it" in words
+    assert "it went wrong: terminal-error: there is nothing to refund." in words
 
 
 async def test_a_delivery_to_a_webhook_that_is_gone_is_still_there(
@@ -289,6 +301,46 @@ async def test_a_delivery_to_a_webhook_that_is_gone_is_still_there(
     assert "From a webhook that is gone." in words_of(page)
     assert f'href="/console/webhooks/{made["id"]}' not in page
     assert "one that is gone" in await operator.read("/deliveries")
+
+
+async def test_a_webhook_is_chosen_by_its_name(
+    site: ApiSite, admin: Admin, operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = await webhook(admin, label=HOSTILE)
+    two = await webhook(admin, provider="github")
+    page = await operator.html("/deliveries", webhook=two["id"])
+    assert f'<option value="{one["id"]}">stripe of acme: {escape(HOSTILE)}</option>' in page
+    assert f'<option value="{two["id"]}" selected>github of acme: {two["id"]}</option>' in page
+    # One that is gone has its deliveries still.
+    await admin.done("DELETE", f"webhooks/{two['id']}")
+    page = await operator.html("/deliveries", webhook=two["id"])
+    assert f'<option value="{two["id"]}" selected>{two["id"]}</option>' in page
+    # Of very many, one is named.
+    await webhook(admin)
+    monkeypatch.setattr(deliveries, "_MOST_WEBHOOKS", 1)
+    page = await operator.html("/deliveries", webhook=two["id"])
+    assert f'<input name="webhook" value="{two["id"]}"' in page
+
+
+async def test_a_provider_is_found_as_it_writes_itself(
+    site: ApiSite, admin: Admin, operator: Operator
+) -> None:
+    await deliver(site, await webhook(admin), paid("evt_1", "ch_1"))
+    assert "evt_1" in await operator.read("/deliveries", provider="Stripe")
+
+
+async def test_the_overview_tells_of_what_failed_beside_what_was_refused(
+    site: ApiSite, admin: Admin, operator: Operator
+) -> None:
+    await deliver(site, await webhook(admin), paid("evt_1", "ch_1"), secret="whsec_" + "b" * 32)
+    await deliver(site, await webhook(admin, "resolve:body.no"), paid("evt_2", "ch_1"))
+    page = await operator.html("")
+    words = words_of(page)
+    assert "Refused or failed deliveries stripe failed" in words
+    assert "stripe refused The signature is by none of the secrets of this webhook, 20" in words
+    assert 'href="/console/deliveries?verdict=failed"' in page
+    assert "Claims held" in words
+    assert "Requests max 0/s" in words
 
 
 # -- of a real server ----------------------------------------------------------------------------
@@ -311,7 +363,10 @@ def test_who_looks_for_an_identifier_is_told_of_those_that_were_not_believed(
 ) -> None:
     page = visitor.see("/deliveries", identifier="evt_no")
     assert "No such deliveries." in page
+    assert "A delivery with a bad signature is kept without its identifier" in page
     assert 'href="/console/deliveries?verdict=refused"' in page
+    page = visitor.see("/deliveries", identifier="evt_no", webhook="wh_1")
+    assert 'href="/console/deliveries?verdict=refused&amp;webhook=wh_1"' in page
     unfiltered = visitor.see("/deliveries", tenant="nobody")
     assert "see what was refused" not in unfiltered
 

@@ -82,7 +82,9 @@ def test_a_workflow_leads_to_the_event_it_waited_for(
     event = published(console_site, "parcel.scanned", {"number": 4001})
     console_site.workflow(workflow, "succeeded")
     assert f'href="/console/events/{event}"' in visitor.see(f"/workflows/{workflow}")
-    assert "&#34;number&#34;: 4001" in visitor.see(f"/events/{event}")
+    html = visitor.see(f"/events/{event}")
+    assert "&#34;number&#34;: 4001" in html
+    assert f'id="woke-1" class="name" href="/console/workflows/{workflow}"' in html
 
 
 def test_a_workflow_tells_why_an_event_did_not_fit(
@@ -104,7 +106,10 @@ def test_a_workflow_that_waits_is_gone_on_with(console_site: ConsoleSite, visito
     html = visitor.see(f"/workflows/{workflow}")
     (path,) = re.findall(r'href="/console(/events/publish\?[^"]+)"', html)
     path = path.replace("&amp;", "&")
-    assert 'name="topic" type="text" value="parcel.scanned"' in visitor.see(path)
+    html = visitor.see(path)
+    assert 'name="topic" type="text" value="parcel.scanned"' in html
+    assert "<dd>input.number == 5001</dd>" in html
+    assert f'href="/console/workflows/{workflow}">Leave it</a>' in html
     wanted = {"tenant": "default", "topic": "parcel.scanned", "headers": '{"from": "hand"}'}
     form = {**visitor.fields(path), **wanted, "kind": "JSON", "value": '{"number": 5001}'}
     first, second = visitor.send(path, form), visitor.send(path, form)
@@ -116,12 +121,21 @@ def test_a_workflow_that_waits_is_gone_on_with(console_site: ConsoleSite, visito
     assert "&#34;from&#34;: &#34;hand&#34;" in html
 
 
+@pytest.mark.parametrize("workflow", ["x", "wf_0000000000000001", HOSTILE])
+def test_who_comes_from_nowhere_goes_back_to_the_events(visitor: Visitor, workflow: str) -> None:
+    html = visitor.see(PUBLISH, topic="parcel.scanned", workflow=workflow)
+    assert 'href="/console/events">Leave it</a>' in html
+    assert "<img src=x" not in html
+
+
 def test_an_event_that_nobody_waits_for(visitor: Visitor) -> None:
     fields = {"tenant": "default", "topic": "nobody:waits", "kind": "text", "value": "hello"}
     answer = visitor.act(PUBLISH, **fields)
     assert answer.headers["location"].endswith("?said=published-to-nobody")
     html = visitor.see(answer.headers["location"].removeprefix("/console"))
-    assert "Nobody was waiting for it" in html
+    assert "No wait fitted it." in html
+    assert "could not be evaluated says so on the page of its workflow" in html
+    assert "Nobody that is known." in html
     assert "&#34;hello&#34;" in html
 
 

@@ -119,7 +119,7 @@ def test_the_overview_tells_what_needs_somebody(
     page = visitor.see("")
     for each in (story.paused, story.failed):
         assert f"/console/workflows/{each}" in page
-    assert "signature-invalid" in page
+    assert "The signature is by none of the secrets" in page
     assert "Mismatches" in page
 
 

@@ -51,6 +51,12 @@ def test_promises_are_found_by_what_they_are(console_site: ConsoleSite, visitor:
     assert listed(visitor, id=waits) == [here]
 
 
+def test_who_looks_for_a_key_is_told_of_what_came_early(visitor: Visitor) -> None:
+    told = "is parked, and is no promise so far"
+    assert told in visitor.see("/promises", key="stripe:ch_early", tenant="default")
+    assert told not in visitor.see("/promises", tenant="nobody")
+
+
 def test_a_long_list_is_paged(console_site: ConsoleSite, visitor: Visitor) -> None:
     for each in range(52):
         body = {"name": f"page-{each}"}
@@ -83,6 +89,7 @@ def test_one_that_is_waited_for(console_site: ConsoleSite, visitor: Visitor) -> 
     assert f'href="/console/workflows/{workflow}">order' in html
     assert f'href="/console{place(promise, "resolve")}"' in html
     assert f'href="/console{place(promise, "reject")}"' in html
+    assert "<dt>Who waits</dt>" in html
     operation = console_site.tell(f"promises/{promise}")["operation_id"]
     assert f'href="/console/keys/{operation}">stripe:ch_seen-1</a>' in html
 
@@ -96,6 +103,9 @@ def test_one_that_a_request_settled(console_site: ConsoleSite, visitor: Visitor)
     operation = console_site.tell(f"promises/{promise}")["settled_by"]["operation_id"]
     assert f'by the request <a id="settler" href="/console/keys/{operation}">by-request</a>' in html
     assert "&#34;ok&#34;: true" in html
+    assert "<dt>Who waited</dt>" in html
+    assert "Who waits" not in html
+    assert "who waited" in visitor.see(place(promise, "resolve"))
     assert f'href="/console{place(promise, "resolve")}"' not in html
 
 

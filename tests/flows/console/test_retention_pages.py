@@ -17,6 +17,7 @@ def test_classes_are_shown_with_where_they_are_from(visitor: Visitor) -> None:
         assert f'href="/console/retention/{name}"' in page
     assert "built in" in page
     assert 'data-label="Kept for">7d<' in page
+    assert "<dd>built in</dd>" in visitor.see("/retention/interactive")
 
 
 def test_a_class_is_set_once(console_site: ConsoleSite, visitor: Visitor) -> None:

@@ -53,6 +53,31 @@ async def test_the_last_tick_leads_to_what_it_started() -> None:
     assert 'href="/console/schedules/hourly"' in listed
 
 
+@pytest.mark.anyio
+async def test_a_run_that_failed_and_a_tick_that_is_late_are_seen_in_the_list() -> None:
+    clock = FrozenClock(START)
+    async with api_site("memory://", clock=clock, sweep_interval=0) as site:
+        target = StartWorkflow("refusing")
+        hourly = Schedule("hourly", Every(60 * MINUTE), target, tenant="acme")
+        scheduler = Scheduler(site.ledger, site.app.engine, [hourly])
+        await scheduler.declare()
+        clock.advance(60 * MINUTE)
+        (ran,) = await scheduler.run_once()
+        await scheduler.close()
+        await (await site.client("acme")).end_of(ran.text)
+        async with at_console(site) as operator:
+            listed = await operator.html("/schedules")
+            assert '<span class="badge bad">failed</span>' in listed
+            assert "overdue" not in listed
+            # What was started counts, and not that it was started.
+            page = await operator.html("/schedules/hourly")
+            assert '<span class="badge bad">failed</span>' in page
+            assert "succeeded" not in page
+            clock.advance(62 * MINUTE)
+            listed = await operator.html("/schedules")
+            assert '<span class="badge warn">overdue</span>' in listed
+
+
 def test_it_is_paused_and_resumed_once(console_site: ConsoleSite, visitor: Visitor) -> None:
     page = visitor.see("/schedules/nightly")
     assert 'href="/console/schedules/nightly/pause"' in page

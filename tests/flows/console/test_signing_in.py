@@ -5,7 +5,9 @@ from hashlib import sha256
 import httpx
 import pytest
 
+from tests.fixtures.api_site import api_site
 from tests.fixtures.console_site import ConsoleSite, Visitor
+from tests.fixtures.operator import at_console
 
 _PAGES = ("", "/keys", "/keys/op_0000000000000001", "/keys/op_0000000000000001/purge")
 
@@ -71,12 +73,56 @@ def test_callers_cannot_sign_in(console_site: ConsoleSite) -> None:
         "javascript:alert(1)",
         "/api/admin/keys",
         "/console\r\nset-cookie: a=b",
+        "/console/../orders",
+        "/console/%2e%2e/orders",
+        "/console/.%2E/orders",
+        "/console/keys/%2E./../orders?a=b",
+        "/console/..",
+        "/console/.?a",
+        "/console/a%2f..%2f..%2forders",
+        "/console/.\t./orders",
     ],
 )
 def test_signing_in_never_leads_elsewhere(console_site: ConsoleSite, to: str) -> None:
     answer = console_site.stranger().sign_in(console_site.admin_secret, to=to)
     assert answer.headers["location"] == "/console"
     assert "a=b" not in answer.headers["set-cookie"]
+
+
+@pytest.mark.parametrize(
+    "to", ["/console/keys?prefix=../a", "/console/promises/..a%2Fb...", "/console?said=.."]
+)
+def test_dots_that_lead_nowhere_are_left_as_they_are(console_site: ConsoleSite, to: str) -> None:
+    answer = console_site.stranger().sign_in(console_site.admin_secret, to=to)
+    assert answer.headers["location"] == to
+
+
+def test_a_look_at_the_head_alone_is_a_look(console_site: ConsoleSite, visitor: Visitor) -> None:
+    stranger = console_site.stranger().client
+    for path in ("/console/sign-in", "/console/keys", "/console/nothing"):
+        for client in (stranger, visitor.client):
+            assert client.head(path).status_code == client.get(path).status_code
+
+
+@pytest.mark.parametrize("path", ["/sign-in", "/sign-out", "/events/publish"])
+def test_a_form_that_is_too_large_is_told_so(visitor: Visitor, path: str) -> None:
+    fields = visitor.fields("/events/publish")
+    answer = visitor.send(path, {**fields, "value": "a" * (1 << 20)})
+    assert answer.status_code == 413
+    assert "Nothing was done. A form has 1.0 MiB at most." in answer.text
+
+
+@pytest.mark.anyio
+async def test_whoever_is_refused_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with api_site("memory://") as site, at_console(site) as operator:
+        for headers in ({}, {"origin": "https://evil.example"}):
+            caplog.clear()
+            wrong = {"secret": "oka_" + "w" * 43}
+            client = operator.client
+            answer = await client.post("/console/sign-in", data=wrong, headers=headers)
+            assert answer.status_code == 401
+            assert "a sign-in to the console was refused, from 127.0.0.1" in caplog.text
+            assert wrong["secret"] not in caplog.text
 
 
 def test_a_session_ends_with_its_key(console_site: ConsoleSite) -> None:

@@ -52,6 +52,24 @@ def test_work_is_found_by_what_it_is(console_site: ConsoleSite, visitor: Visitor
     assert "it cannot be done: find-2" in visitor.see("/workflows", name="broken")
     html = visitor.see("/workflows", name="order")
     assert f'href="/console/promises/{waits}%3Apayment">stripe:ch_find-1</a>' in html
+    assert f'href="/console/promises/{waits}%3Apayment">' in visitor.see("/workflows", id=waits)
+
+
+def test_what_is_waited_for_is_told_in_the_list(
+    console_site: ConsoleSite, visitor: Visitor
+) -> None:
+    tries = waiting(console_site, "hopeful", "list-1", HOSTILE)
+    scans = waiting(console_site, "parcel", "list-2", 77)
+    html = visitor.see("/workflows", name="hopeful")
+    assert '<span class="badge warn">retrying, 1 failure</span>' in html
+    assert '<span class="why amber">ConnectionError: not yet: &lt;img' in html
+    assert "<img src=x" not in html
+    assert '<span class="badge busy">waiting</span>' not in html
+    html = visitor.see("/workflows", name="parcel")
+    link = f'<a id="for-{scans}" href="/console/events?tenant=default&amp;topic=parcel.scanned">'
+    assert f"for event {link}parcel.scanned</a>" in html
+    for workflow in (tries, scans):
+        assert f'href="/console/workflows/{workflow}"' in visitor.see("/workflows", id=workflow)
 
 
 @pytest.mark.parametrize("wanted", [NOBODY, "x", f"{NOBODY}/journal", "../keys", HOSTILE])
@@ -128,7 +146,10 @@ def test_one_that_waits_for_an_event(console_site: ConsoleSite, visitor: Visitor
     workflow = waiting(console_site, "parcel", "one-2", 2002)
     html = visitor.see(f"/workflows/{workflow}")
     assert "<code>input.number == 2002</code>" in html
-    assert 'href="/console/events/publish?tenant=default&amp;topic=parcel.scanned"' in html
+    assert (
+        'href="/console/events/publish?tenant=default&amp;topic=parcel.scanned&amp;workflow='
+        in html
+    )
 
 
 def test_one_that_sleeps(console_site: ConsoleSite, visitor: Visitor) -> None:
@@ -166,6 +187,18 @@ def test_one_that_is_over_can_only_be_forked(console_site: ConsoleSite, visitor:
     assert f'href="/console/workflows/{workflow}/fork?from_step=2"' in html
     assert "/cancel" not in html
     assert "/resume" not in html
+
+
+def test_the_journal_of_one_that_is_paused_ends_where_it_stopped(
+    console_site: ConsoleSite, visitor: Visitor
+) -> None:
+    workflow = console_site.start("stubborn", "one-9", HOSTILE)
+    console_site.workflow(workflow, "paused")
+    html = visitor.see(f"/workflows/{workflow}")
+    _, _, row = html.partition('<tr class="stopped"')
+    assert "<strong>step-failed</strong>: call failed 1 times" in row.partition("</tr>")[0]
+    assert "No step has ended so far." not in html
+    assert "<img src=x" not in html
 
 
 def test_a_long_journal_is_paged_and_begins_where_it_goes_on(
@@ -274,9 +307,11 @@ def test_a_fork_begins_at_the_step_that_was_clicked(
     console_site.workflow(workflow, "failed")
     path = f"/workflows/{workflow}/fork?from_step=1"
     html = visitor.see(path)
-    assert "Step 1 is “first”." in html
-    assert 'name="from_step" type="number" value="1"' in html
-    form = {**visitor.fields(path), "from_step": "2"}
+    assert "<option selected>1: first</option>" in html
+    assert "<option>2: what comes after all of them</option>" in html
+    behind = visitor.see(f"/workflows/{workflow}/fork?from_step=2")
+    assert "<option selected>2: what comes after all of them</option>" in behind
+    form = {**visitor.fields(path), "from_step": "2: what comes after all of them"}
     first, second = visitor.send(path, form), visitor.send(path, form)
     (fork,) = console_site.tell(f"workflows/{workflow}")["forks"]
     assert first.headers["location"] == f"/console/workflows/{fork}?said=forked"
@@ -300,5 +335,18 @@ def test_a_fork_from_nowhere_is_refused(
     answer = visitor.act(f"/workflows/{workflow}/fork", from_step=written)
     assert answer.status_code == status
     assert 'role="alert"' in answer.text
-    assert f'name="from_step" type="number" value="{written}"' in answer.text
+    assert "<option>1: first</option>" in answer.text
+    if status == 409:
+        assert f"{workflow} cannot be forked: the step must be 1 to 2" in answer.text
     assert console_site.tell(f"workflows/{workflow}")["forks"] == []
+
+
+def test_a_step_of_a_long_journal_is_named_by_its_number(
+    console_site: ConsoleSite, visitor: Visitor
+) -> None:
+    workflow = waiting(console_site, "stairs", "act-7", 101)
+    path = f"/workflows/{workflow}/fork?from_step=100"
+    assert 'name="from_step" type="number" value="100"' in visitor.see(path)
+    answer = visitor.act(path, from_step="103")
+    assert answer.status_code == 409
+    assert 'name="from_step" type="number" value="103"' in answer.text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_PARKED = "parked"
+
 # By verdict, and by what its reason holds; the first that fits is told.
 _ADVICE: tuple[tuple[str, str, str], ...] = (
     (
@@ -26,8 +28,9 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
         "signature-invalid",
         (
             "Nobody with a secret of this webhook signed it. Was the secret changed at the "
-            "provider? Give it here with `oncekey webhooks rotate`; and where the URL is signed, "
-            "`webhooks.public_url` must be what the provider has."
+            "provider? Give it here, in the console or with `oncekey webhooks rotate`; and where "
+            "the URL is signed, `webhooks.public_url` must be what the provider has. Or somebody "
+            "else sent it: then there is nothing to do."
         ),
     ),
     (
@@ -147,7 +150,7 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "accepted",
-        "parked",
+        _PARKED,
         (
             "Nobody waits for that key so far. If nobody does in the end, the key that the "
             "webhook makes and the one that the workflow waits for are not the same text."
@@ -164,9 +167,12 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def advice_on(verdict: str, reason: str) -> str | None:
-    """None where there is nothing to do."""
+def advice_on(verdict: str, reason: str, *, awaited: bool) -> str | None:
+    """None where there is nothing to do. `awaited` tells that what was parked has not been taken so
+    far."""
     for fits, part, advice in _ADVICE:
+        if part == _PARKED and not awaited:
+            continue
         if verdict == fits and part in reason:
             return advice
     return None

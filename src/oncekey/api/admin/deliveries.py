@@ -12,7 +12,7 @@ from typing import cast, get_args
 import msgspec
 
 from oncekey.api.admin.advice import advice_on
-from oncekey.api.admin.leads import leads_of
+from oncekey.api.admin.leads import AWAITED, leads_of
 from oncekey.api.admin.merging import further_in, merged
 from oncekey.api.admin.noting import means_of
 from oncekey.api.admin.records import shape_of_key
@@ -57,12 +57,14 @@ async def show(call: Call) -> Response:
     delivery = await _found(call)
     source = await means_of(call).sources.find(delivery.webhook)
     key = await _key_of(call, delivery, source)
+    leads = [] if key is None else await leads_of(call, key)
+    awaited = any(each["state"] == AWAITED for each in leads)
     shape = {
         **shape_of_any_delivery(delivery, source),
         "then": None if source is None else str(source.then),
         "key": None if key is None else shape_of_key(key),
-        "leads_to": [] if key is None else await leads_of(call, key),
-        "advice": advice_on(delivery.verdict, delivery.reason),
+        "leads_to": leads,
+        "advice": advice_on(delivery.verdict, delivery.reason, awaited=awaited),
     }
     return ok(json_of(shape))
 
@@ -87,10 +89,12 @@ async def _page_of(call: Call, limit: int) -> Looked[LoggedDelivery]:
 async def _webhooks_in(call: Call) -> list[Source]:
     """Those of the tenant and the provider that are asked for."""
     provider, sources = call.query.get("provider"), means_of(call).sources
+    # Providers have no capital letters here, though they write themselves with some.
+    named = None if provider is None else provider.lower()
     found: list[Source] = []
     before: str | None = None
     while page := await sources.list(call.query.get("tenant"), before=before):
-        found += (each for each in page if provider in {None, each.provider})
+        found += (each for each in page if named in {None, each.provider})
         before = page[-1].id
         if len(found) > _MOST_WEBHOOKS:
             raise InvalidInput(
@@ -152,7 +156,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         query=(
             Parameter("webhook", "Only to this webhook.", _TEXT),
             Parameter("tenant", "Only to webhooks of this tenant that are there still.", _TEXT),
-            Parameter("provider", "Only to webhooks of this provider.", _TEXT),
+            Parameter("provider", "Only to webhooks of this provider, in any case.", _TEXT),
             Parameter("verdict", "Only of this verdict.", {**_TEXT, "enum": list(_VERDICTS)}),
             Parameter("operation", "Only those that were this operation id.", _TEXT),
             Parameter("identifier", "Only with this identifier of the provider's.", _TEXT),

@@ -14,13 +14,16 @@ from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
 from oncekey.api.pages import page_of
 from oncekey.api.requests import BEFORE, LIMIT, before_in, limit_in
 from oncekey.core.errors import NotFound
+from oncekey.core.execution import PromiseKind, PromiseState, execution_id_of
 from oncekey.core.identifier import number_in
 from oncekey.core.looking import LOOK
 from oncekey.core.scope import namespace_of
-from oncekey.core.work import Event, event_id_of
+from oncekey.core.work import Event, ListPromises, event_id_of
 from oncekey.durable.shapes import Shape, json_of, shape_of_event
 from oncekey.wire.problem import Response
 from oncekey.wire.replies import CREATED, OK, created, ok
+
+_WAITS, _LOOKED_AT = 50, 10_000
 
 
 class PublishEvent(msgspec.Struct, forbid_unknown_fields=True):
@@ -61,8 +64,27 @@ async def show(call: Call) -> Response:
     if number is not None:
         for event in await call.engine.events(None, limit=1, before=number + 1):
             if event.id == number:
-                return ok(json_of(_shape_of(event)))
+                return ok(json_of({**_shape_of(event), "woke": await _woken_by(call, event)}))
     raise NotFound("there is no such event, or it is not kept any more")
+
+
+async def _woken_by(call: Call, event: Event) -> list[Shape]:
+    """Who went on with it, as far as that is known without a long search: what waited for it was
+    made before it, mostly not long before."""
+    query = ListPromises(
+        event.tenant,
+        PromiseState.RESOLVED,
+        PromiseKind.EVENT,
+        before=event.id,
+        limit=_WAITS,
+        look=_LOOKED_AT,
+    )
+    name = event_id_of(event.id)
+    return [
+        {"id": execution_id_of(each.sort, each.execution), "name": each.name}
+        for each in await call.engine.promises(query)
+        if each.settled_by == name and each.execution is not None
+    ]
 
 
 async def publish(call: Call, body: PublishEvent) -> Response:
@@ -133,8 +155,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "GET",
         "/api/admin/events/{id}",
         show,
-        "See an event",
-        {OK: Reply("As it was published.", "AnyEvent")},
+        "See an event, and who went on with it",
+        {OK: Reply("As it was published.", "WholeEvent")},
         access="admin",
         problems=("not-found",),
     ),

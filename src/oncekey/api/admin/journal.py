@@ -10,6 +10,7 @@ import msgspec
 
 from oncekey.api.admin.bounded import head_of
 from oncekey.api.admin.finding import execution_at, execution_in
+from oncekey.api.admin.waiting import LARGEST_VALUE, promise_id_of, shape_of_wait
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
 from oncekey.api.pages import fitting
 from oncekey.api.requests import LIMIT, limit_in
@@ -18,7 +19,6 @@ from oncekey.core.execution import (
     Entry,
     Execution,
     Promise,
-    PromiseKind,
     PromiseState,
     Step,
 )
@@ -27,8 +27,6 @@ from oncekey.durable.shapes import Shape, json_of, time_of
 from oncekey.wire.problem import Response
 from oncekey.wire.replies import OK, ok
 
-# What a timeline shows of a value.
-_LARGEST_VALUE = 4 << 10
 _MOST_PROMISES = 1000
 
 
@@ -62,7 +60,7 @@ async def journal(call: Call) -> Response:
         "steps": steps,
         "count": len(entries),
         "next_after": last if last < len(entries) else None,
-        "waits": [_shape_of_wait(each, told) for each in reversed(pending)],
+        "waits": [shape_of_wait(each, _target_of(each, told)) for each in reversed(pending)],
     }
     return ok(json_of(shape))
 
@@ -82,7 +80,7 @@ async def _called(call: Call, promises: Iterable[Promise]) -> dict[int, str]:
 
 def _shape_of_step(number: int, entry: Entry, told: Told) -> Shape:
     promise = told.promises.get(entry.seq)
-    value = head_of(entry.body, _LARGEST_VALUE)
+    value = head_of(entry.body, LARGEST_VALUE)
     return {
         "seq": f"{entry.seq:016x}",
         "from_step": number,
@@ -95,37 +93,11 @@ def _shape_of_step(number: int, entry: Entry, told: Told) -> Shape:
         "failed": entry.failed,
         "value": value.text,
         "whole": value.whole,
-        "promise_id": _id_of(promise),
+        "promise_id": promise_id_of(promise),
         "key": None if promise is None else promise.key,
         "settled_by": None if promise is None else promise.settled_by,
         "called": _started_by(entry) if entry.step is Step.START else _target_of(promise, told),
     }
-
-
-def _shape_of_wait(promise: Promise, told: Told) -> Shape:
-    trouble = promise.trouble
-    if promise.kind is PromiseKind.RETRY:
-        trouble = head_of(promise.body, _LARGEST_VALUE).text
-    return {
-        "kind": promise.kind.name.lower(),
-        "name": promise.name,
-        "promise_id": _id_of(promise),
-        "key": promise.key,
-        "since": time_of(promise.created_at),
-        "due_at": time_of(promise.due_at),
-        "topic": promise.topic,
-        "condition": promise.condition,
-        "trouble": trouble,
-        "attempts": promise.attempts,
-        "target": _target_of(promise, told),
-    }
-
-
-def _id_of(promise: Promise | None) -> str | None:
-    """Only what somebody else can settle is known by an id."""
-    if promise is None or promise.kind is not PromiseKind.PROMISE:
-        return None
-    return promise.public_id
 
 
 def _target_of(promise: Promise | None, told: Told) -> str | None:

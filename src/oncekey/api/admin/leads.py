@@ -28,6 +28,8 @@ from oncekey.durable.embedded.asking import (
 from oncekey.durable.shapes import Shape
 from oncekey.webhooks.naming import effect_key, is_delivery
 
+AWAITED = "awaited"
+"""The state of a promise that nobody has made, and that something is parked for."""
 _MOST_DELIVERIES = 20
 
 
@@ -78,7 +80,7 @@ async def _of_delivery(call: Call, record: Record) -> AsyncIterator[Shape]:
                 yield lead
             if not leads and told.get("status") == "parked":
                 until = told.get("parked_until")
-                yield _lead("promise", None, None, "awaited", f"kept for it until {until}")
+                yield _lead("promise", None, None, AWAITED, f"kept for it until {until}")
             elif not leads and record.outcome is not None and "status" not in told:
                 status = f"answered {record.outcome.status}"
                 yield _lead("service", None, None, status)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from oncekey.api.admin.noting import RULE, note
+from oncekey.api.admin.runs import bad_runs
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
 from oncekey.api.pages import page_of
 from oncekey.api.requests import LIMIT, limit_in
@@ -21,15 +22,24 @@ from oncekey.wire.problem import Response
 from oncekey.wire.replies import OK, ok
 
 _RUNS = 10
+# So long a tick may take to be noticed by whoever is to begin it.
+_LATE = 60_000
 
 
 async def list_all(call: Call) -> Response:
     limit = limit_in(call.query)
     query = ListSchedules(call.query.get("after", ""), call.query.get("tenant"), limit + 1)
     found = await call.ledger.arun(_page(query))
-    return page_of(
-        "schedules", "next_after", found, limit, shape_of_schedule, lambda stored: stored.id
-    )
+    bad, now = await bad_runs(call, found, query.tenant), call.ledger.clock.now()
+
+    def shape_of(stored: StoredSchedule) -> Shape:
+        return {
+            **shape_of_schedule(stored),
+            "last_state": bad.state_of(stored),
+            "overdue": not stored.paused and stored.next_at + _LATE < now,
+        }
+
+    return page_of("schedules", "next_after", found, limit, shape_of, lambda stored: stored.id)
 
 
 async def show(call: Call) -> Response:

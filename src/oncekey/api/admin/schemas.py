@@ -258,6 +258,18 @@ SCHEMAS: dict[str, Schema] = {
         "Every class.", {"classes": {"type": "array", "items": ref("RetentionClass")}}
     ),
     "Schedule": object_of("What ticks when.", _SCHEDULE, _DECLARED),
+    "ListedSchedule": object_of(
+        "What ticks when, and whether that goes well.",
+        {
+            **_SCHEDULE,
+            "last_state": {
+                "enum": ["failed", "paused", None],
+                "description": "Of its last run, if among the newest that did not end well.",
+            },
+            "overdue": {**YES_NO, "description": "Whether nobody began the next tick in time."},
+        },
+        _DECLARED,
+    ),
     "WholeSchedule": object_of(
         "What ticks when, and what became of it.",
         {
@@ -292,6 +304,6 @@ SCHEMAS: dict[str, Schema] = {
     "AnyDeliveriesPage": looked_page("AnyDelivery", "deliveries"),
     "DeliveriesPage": page("Delivery", "deliveries", "next_before", TEXT_OR_NULL),
     "ApiKeysPage": page("ApiKey", "api_keys", "next_before", TEXT_OR_NULL),
-    "SchedulesPage": page("Schedule", "schedules", "next_after", TEXT_OR_NULL),
+    "SchedulesPage": page("ListedSchedule", "schedules", "next_after", TEXT_OR_NULL),
     "AuditPage": page("AuditEntry", "entries", "next_before", TEXT_OR_NULL),
 }

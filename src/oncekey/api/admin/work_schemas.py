@@ -19,11 +19,15 @@ from oncekey.api.schema_parts import (
 from oncekey.api.schemas import EXECUTION, EXECUTION_ENDS, PROMISE, PROMISE_ENDS
 from oncekey.core.execution import PromiseKind, Status, Step
 
+
+def _or_null(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
 _WHOLE: Schema = {
     **YES_NO,
     "description": "False when a value is more than 64 KiB: then it is the beginning of its text.",
 }
-_EXECUTION: Schema = {"tenant": TEXT, **EXECUTION, "whole": _WHOLE}
 _PROMISE: Schema = {"tenant": TEXT, **PROMISE, "whole": _WHOLE}
 _STEP = object_of(
     "A finished step.",
@@ -64,6 +68,15 @@ _WAIT = object_of(
         "target": {**TEXT_OR_NULL, "description": "The workflow or task whose end it is."},
     },
 )
+_EXECUTION: Schema = {
+    "tenant": TEXT,
+    **EXECUTION,
+    "whole": _WHOLE,
+    "waits_for": {
+        **_or_null(_WAIT),
+        "description": "An attempt to come, an event or a promise; in a list if among the newest.",
+    },
+}
 LEAD = object_of(
     "Something that followed. Its `state` is `gone` when it is not kept any more.",
     {
@@ -85,10 +98,6 @@ _EVENT: Schema = {
     "whole": _WHOLE,
     "matched": {**YES_NO, "description": "Whether every wait it could fit has been looked at."},
 }
-
-
-def _or_null(schema: Schema) -> Schema:
-    return {"anyOf": [schema, {"type": "null"}]}
 
 
 SCHEMAS: dict[str, Schema] = {
@@ -147,6 +156,17 @@ SCHEMAS: dict[str, Schema] = {
         {"promise": ref("AnyPromise"), "already_resolved": YES_NO},
     ),
     "AnyEvent": object_of("An event of any tenant, as it was published.", _EVENT),
+    "WholeEvent": object_of(
+        "An event of any tenant, and who went on with it.",
+        {
+            **_EVENT,
+            "woke": {
+                "type": "array",
+                "items": object_of("Who waited for it.", {"id": TEXT, "name": TEXT}),
+                "description": "Looked for among the 50 waits that ended of those made before it.",
+            },
+        },
+    ),
     "AnyPublished": object_of(
         "What became of an event; `matched` counts what it woke.",
         {"event_id": TEXT, "matched": NUMBER},

@@ -12,6 +12,7 @@ from oncekey.api.admin.bounded import shape_of_any_execution
 from oncekey.api.admin.finding import execution_at, execution_in
 from oncekey.api.admin.merging import further_in, merged
 from oncekey.api.admin.noting import RULE, note, request_key_of
+from oncekey.api.admin.waiting import wait_of, waits_of
 from oncekey.api.endpoint import Call, Endpoint, Parameter, Reply
 from oncekey.api.pages import page_of
 from oncekey.api.requests import BEFORE, LIMIT, limit_in, word_in
@@ -52,12 +53,13 @@ async def list_all(call: Call) -> Response:
         found = merged(
             [await call.engine.executions(query._replace(status=status)) for status in statuses]
         )
+    waits = await waits_of(call, found)
     return page_of(
         "workflows",
         "next_before",
         found,
         limit,
-        shape_of_any_execution,
+        lambda each: {**shape_of_any_execution(each), "waits_for": waits.get(each.id)},
         lambda each: each.public_id,
         **further_in(found, partial(execution_id_of, Sort.WORKFLOW)),
     )
@@ -112,6 +114,7 @@ async def show(call: Call) -> Response:
     keyed = execution.key is not None
     shape = {
         **shape_of_any_execution(execution),
+        "waits_for": await wait_of(call, execution),
         "operation_id": operation_id_of(execution.id) if keyed else None,
         "holder": _HOLDERS[await call.engine.is_held(execution)],
         "must_end_by": time_of(execution.due_at),

@@ -30,6 +30,7 @@ async def show(visit: Visit) -> Page:
 
 async def ask_to_publish(visit: Visit) -> Page:
     """Of the tenant and topic that somebody came with, as from a workflow that waits."""
+    back, facts = await _wait_behind(visit)
     fields = (
         Field("tenant", "Tenant", value=visit.query.get("tenant", "default"), required=True),
         Field(
@@ -49,10 +50,24 @@ async def ask_to_publish(visit: Visit) -> Page:
         title="Publish an event",
         says=["Every workflow that waits for it, and whose condition it fits, goes on with it."],
         button="Publish it",
-        back="/events",
+        back=back,
         fields=fields,
+        facts=facts,
     )
     return Page("form.html", {"form": form})
+
+
+async def _wait_behind(visit: Visit) -> tuple[str, dict[str, str]]:
+    """The workflow that somebody came from, and what an event must fit there."""
+    workflow = visit.query.get("workflow", "")
+    journal = workflow and await visit.find(f"workflows/{part(workflow)}/journal", limit=1)
+    if not journal:
+        return "/events", {}
+    topic = visit.query.get("topic", "")
+    wanted = [each["condition"] for each in journal["waits"] if each["topic"] == topic]
+    conditions = " or ".join(filter(None, wanted))
+    facts = {"who waits": workflow, "condition to satisfy": conditions or "none"}
+    return f"/workflows/{part(workflow)}", facts
 
 
 async def publish(visit: Visit, form: Form) -> Went:

@@ -42,7 +42,7 @@ async def show(visit: Visit) -> Page:
         "age_of": age_of,
         "in_flight": await _in_flight(visit),
         "stuck": (await visit.get("workflows", limit=_FEW))["workflows"],
-        "refused": (await visit.get("deliveries", verdict="refused", limit=_FEW))["deliveries"],
+        "refused": await _lost(visit),
     }
     return Page("overview.html", values)
 
@@ -51,6 +51,14 @@ async def _in_flight(visit: Visit) -> list[Any]:
     """Requests; what durable work holds is counted with it."""
     keys = (await visit.get("keys", state="in_progress", limit=_MOST))["keys"]
     return [each for each in keys if each["stands_for"] is None][:_FEW]
+
+
+async def _lost(visit: Visit) -> list[Any]:
+    """Deliveries that did nothing, newest first."""
+    found: list[Any] = []
+    for verdict in ("refused", "failed"):
+        found += (await visit.get("deliveries", verdict=verdict, limit=_FEW))["deliveries"]
+    return sorted(found, key=lambda each: each["id"], reverse=True)[:_FEW]
 
 
 def _line(samples: Sequence[Any], member: str) -> list[float]:

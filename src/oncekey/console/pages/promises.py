@@ -87,10 +87,14 @@ async def _question(
         danger=danger,
         facts={
             **{name: promise[name] for name in ("name", "key", "tenant", "state")},
-            "who waits": None if waiter is None else f"{waiter['name']} {waiter['id']}",
+            _waiting(promise): None if waiter is None else f"{waiter['name']} {waiter['id']}",
         },
     )
     return Page("form.html", {"form": form})
+
+
+def _waiting(promise: dict[str, Any]) -> str:
+    return "who waits" if promise["state"] == "pending" else "who waited"
 
 
 def _path(visit: Visit) -> str:

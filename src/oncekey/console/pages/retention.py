@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from oncekey.console import wording
 from oncekey.console.fields import Field, Unreadable
 from oncekey.console.fields import Form as Question
 from oncekey.console.visit import Form, Page, Place, Refused, Visit, Went, part
@@ -38,7 +39,11 @@ async def ask_to_set(visit: Visit) -> Page:
             Field("shorter", "Also when that is shorter than now", "flag"),
         ],
         danger=True,
-        facts={"class": found["class"], "kept now": kept, "that is from": found["from"]},
+        facts={
+            "class": found["class"],
+            "kept now": kept,
+            "that is from": wording.origin_of(found["from"]),
+        },
     )
     return Page("form.html", {"form": question})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from oncekey.console import links
 from oncekey.console.fields import Form as Question
 from oncekey.console.lists import listed
 from oncekey.console.visit import Form, Page, Place, Visit, Went, part
@@ -20,7 +21,11 @@ async def _ask(visit: Visit) -> Any:
 
 
 async def show(visit: Visit) -> Page:
-    return Page("schedule.html", {"schedule": await visit.get(_path(visit))})
+    schedule = await visit.get(_path(visit))
+    last = schedule["last_outcome"]
+    place = links.place_of(last["text"]) if last else None
+    started = await visit.find(place[1:]) if place and place.startswith("/workflows/") else None
+    return Page("schedule.html", {"schedule": schedule, "place": place, "started": started})
 
 
 async def ask_to_pause(visit: Visit) -> Page:

@@ -9,7 +9,7 @@ from oncekey.console.fields import Field, Unreadable
 from oncekey.console.fields import Form as Question
 from oncekey.console.lists import Listed, listed
 from oncekey.console.timeline import age_of, failure_of, timeline_of
-from oncekey.console.visit import Form, Page, Place, Visit, Went, part
+from oncekey.console.visit import Form, Page, Place, Refused, Visit, Went, part
 
 FILTERS = ("tenant", "name", "sort", "key")
 STUCK = "stuck"
@@ -17,7 +17,6 @@ STUCK = "stuck"
 _LIVE = ("ready", "running", "waiting")
 _STATUSES = ("", STUCK, *_LIVE, "paused", "succeeded", "failed", "cancelled")
 _STEPS = 100
-_PROMISES = 200
 
 
 # -- many ----------------------------------------------------------------------------------
@@ -27,7 +26,6 @@ async def list_all(visit: Visit) -> Page:
     found: Listed = await listed(visit, "workflows", _ask)
     values = {
         "found": found,
-        "waited_for": await _waited_for(visit, found),
         "filters": visit.query,
         "statuses": _STATUSES,
         "age_of": age_of,
@@ -42,15 +40,6 @@ async def _ask(visit: Visit) -> Any:
     # The API leaves out what is well unless it is asked for.
     wanted = None if status == STUCK else status or "all"
     return await visit.get("workflows", **asked, status=wanted)
-
-
-async def _waited_for(visit: Visit, found: Listed) -> dict[str, Any]:
-    """Promises of those that wait, as far as they are among the newest: one question for all."""
-    if not any(each["status"] == "waiting" for each in found.rows):
-        return {}
-    asked = visit.asked("tenant")
-    page = await visit.get("promises", **asked, state="pending", limit=_PROMISES)
-    return {each["workflow_id"]: each for each in page["promises"]}
 
 
 # -- one -----------------------------------------------------------------------------------
@@ -127,42 +116,43 @@ async def resume(visit: Visit, form: Form) -> Went:
 
 async def ask_to_fork(visit: Visit) -> Page:
     workflow = await visit.get(_path(visit))
-    number = visit.query.get("from_step", "1")
     says = [
-        "A new one begins with the results of all steps before this one.",
-        "This step and everything after it are done anew, with all their effects.",
+        "A new one begins with the results of all steps before the one that is chosen.",
+        "That step and everything after it are done anew, with all their effects.",
     ]
-    named = await _step_named(visit, number)
-    if named is not None:
-        says.insert(0, f"Step {number} is “{named}”.")
     if workflow["status"] in {*_LIVE, "paused"}:
         says.append("The one it is forked from is not over, and may go on: cancel it if it should.")
-    field = Field(
-        "from_step",
-        "From which step",
-        "number",
-        number,
-        hint="Its number in the journal; 1 does everything anew.",
-        required=True,
-    )
+    field = await _step_field(visit, visit.query.get("from_step", "1"))
     title = f"Fork this {workflow['kind']}?"
     return _question(workflow, title, says, "Fork it", fields=[field])
 
 
 async def fork(visit: Visit, form: Form) -> Went:
-    text = form.get("from_step", "").strip()
+    # A choice is a number with the name of its step behind it.
+    text = form.get("from_step", "").partition(":")[0].strip()
     if not (text.isascii() and text.isdigit() and 0 < len(text) < 10):
         raise Unreadable("from_step", "The number of a step is wanted.")
     body = {"from_step": int(text)}
-    done = await visit.act(f"{_path(visit)}/fork", form.get("key", ""), body)
+    try:
+        done = await visit.act(f"{_path(visit)}/fork", form.get("key", ""), body)
+    except Refused as refused:
+        # The word of the API is not one of this page.
+        refused.detail = refused.detail.replace("from_step", "the step")
+        raise
     return Went(_place(done.shape["workflow_id"]), "forked", done.again)
 
 
-async def _step_named(visit: Visit, number: str) -> str | None:
-    if not (number.isascii() and number.isdigit() and 0 < len(number) < 10 and int(number) > 0):
-        return None
-    journal = await visit.get(f"{_path(visit)}/journal", after=int(number) - 1, limit=1)
-    return journal["steps"][0]["name"] if journal["steps"] else None
+async def _step_field(visit: Visit, number: str) -> Field:
+    """A choice between all steps; in a journal of many pages, the number of one."""
+    field = Field("from_step", "From which step", hint="1 does everything anew.", required=True)
+    journal = await visit.get(f"{_path(visit)}/journal", limit=_STEPS)
+    if journal["next_after"] is not None:
+        hint = "Its number in the journal; 1 does everything anew."
+        return field._replace(kind="number", value=number, hint=hint)
+    choices = [f"{each['from_step']}: {each['name']}" for each in journal["steps"]]
+    choices.append(f"{journal['count'] + 1}: what comes after all of them")
+    chosen = next((each for each in choices if each.startswith(f"{number}:")), choices[0])
+    return field._replace(kind="choice", value=chosen, choices=choices)
 
 
 def _question(workflow: Any, title: str, says: list[str], button: str, **more: Any) -> Page:

@@ -8,13 +8,11 @@ from typing import Any, Literal
 
 from oncekey.core.answers import Controlled, Existing, Started
 from oncekey.core.errors import (
-    ControlRefused,
     InvalidInput,
     KeyReused,
     LedgerClosed,
     NameUnknown,
     NotFound,
-    RequestKeyInvalid,
     TerminalError,
 )
 from oncekey.core.execution import (
@@ -46,6 +44,7 @@ from oncekey.core.work import (
 from oncekey.durable.address import Address
 from oncekey.durable.definition import Definition
 from oncekey.durable.embedded.asking import Asking
+from oncekey.durable.embedded.controlling import check_request_key, controlled_by, unknown
 from oncekey.durable.embedded.events import EventMatching
 from oncekey.durable.embedded.promises import Promises
 from oncekey.durable.embedded.publishing import Publishing
@@ -64,7 +63,6 @@ from oncekey.durable.engine import (
 )
 from oncekey.durable.failure import encode_failure, failure_of
 
-_MAX_REQUEST_KEY = 200
 _GRACE = 10.0
 
 
@@ -152,7 +150,7 @@ class EmbeddedEngine(Engine):
         self._open_runs()
         found: Execution | None = await self._asking.ask(FindExecution(tenant, number))
         if found is None or found.public_id != id:
-            raise _unknown(id)
+            raise unknown(id)
         return found
 
     async def wait(self, tenant: str, id: str, timeout: float) -> Execution:  # noqa: A002
@@ -221,7 +219,7 @@ class EmbeddedEngine(Engine):
         )
         while isinstance(answer := await self._asking.ask(asked), Gone):
             asked = asked._replace(fork=self._asking.draw())
-        controlled = _controlled(answer, asked, id)
+        controlled = controlled_by(answer, asked, id)
         if answer.verdict == "done":
             self._follow(runs, asked, answer)
         return controlled
@@ -341,43 +339,6 @@ _CANCELLED_ERROR.code = "cancelled"
 _CANCELLED = encode_failure(failure_of(_CANCELLED_ERROR))
 
 
-def check_request_key(key: str) -> str:
-    """Trimmed. Raises `RequestKeyInvalid`."""
-    if not isinstance(key, str):
-        raise RequestKeyInvalid
-    trimmed = key.strip()
-    if not trimmed or len(trimmed.encode("utf-8", "surrogatepass")) > _MAX_REQUEST_KEY:
-        raise RequestKeyInvalid
-    if "\0" in trimmed or any("\ud800" <= each <= "\udfff" for each in trimmed):
-        raise RequestKeyInvalid("a request key is text that can be stored, without NUL")
-    return trimmed
-
-
-def _controlled(answer: Controlled, asked: Control, id: str) -> ControlAnswer:  # noqa: A002
-    told = json.loads(answer.answer) if answer.answer else {}
-    match answer.verdict:
-        case "done" | "replayed":
-            replayed = answer.verdict == "replayed"
-            return ControlAnswer(told["workflow_id"], told["status"], replayed)
-        case "unknown":
-            raise _unknown(id)
-        case "failed":
-            raise ControlRefused(f"{id} cannot be {_DONE[asked.action]}: {told['error']}")
-        case "failed-before":
-            raise ControlRefused(
-                f"this request key was used before, and the {asked.action} failed: "
-                f"{told['error']}; use a new key to try again"
-            )
-        case "other":
-            raise ControlRefused(
-                "this request key was used for another action, workflow or parameters; "
-                "use a new key"
-            )
-
-
-_DONE = {"cancel": "cancelled", "resume": "resumed", "fork": "forked"}
-
-
 def _same(existing: Existing, start: Start, key: str | None) -> Execution:
     assert start.insert is not None
     if existing.record.fingerprint != start.insert.operation.fingerprint:
@@ -390,12 +351,8 @@ def _same(existing: Existing, start: Start, key: str | None) -> Execution:
 def _number_of(text: str) -> int:
     found = execution_number_of(text)
     if found is None:
-        raise _unknown(text)
+        raise unknown(text)
     return found[1]
-
-
-def _unknown(text: str) -> NotFound:
-    return NotFound(f"there is no workflow or task {text[:100]!r}")
 
 
 def _is_done(execution: Execution) -> bool:

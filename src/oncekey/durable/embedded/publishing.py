@@ -76,4 +76,6 @@ def _checked(key: str, data: bytes, headers: Mapping[str, str]) -> bytes:
         msgspec.json.decode(data)
     except msgspec.DecodeError as error:
         raise InvalidInput(f"the data of an event is not JSON: {error}") from None
+    except RecursionError:
+        raise InvalidInput("the data of an event is nested too deeply") from None
     return packed
