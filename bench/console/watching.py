@@ -9,6 +9,8 @@ import asyncio
 import http.client
 import tempfile
 import threading
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
@@ -21,6 +23,7 @@ from bench.rounds import run_round, spread_of
 
 PAGES = ("", "/keys", "/workflows")
 KEYS = 256
+HERE = Path(__file__).parent
 _CONFIG = """
 [server]
 port = 0
@@ -104,14 +107,37 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as scratch:
         blind, seeing = _serve(Path(scratch, "blind"), _BLIND), _serve(Path(scratch, "seeing"), "")
         try:
-            for kind in ("new keys", "replays"):
-                _compare(kind, blind, seeing, arguments)
+            rows = [
+                row
+                for kind in ("new keys", "replays")
+                for row in _compare(kind, blind, seeing, arguments)
+            ]
         finally:
             blind.close()
             seeing.close()
+        _write(rows, Path(scratch), arguments)
 
 
-def _compare(kind: str, blind: Served, seeing: Served, arguments: argparse.Namespace) -> None:
+def _write(rows: list[str], scratch: Path, arguments: argparse.Namespace) -> None:
+    told = machine.describe(scratch)
+    shown = ", ".join(f"{name} {told[name]}" for name in ("cpu", "cores", "kernel", "commit"))
+    when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    command = f"python -m bench.console.watching --rounds {arguments.rounds}"
+    parts = [
+        "# What being watched costs the requests\n",
+        "Requests per second as a ratio: the median of the rounds, and the lowest and highest.\n",
+        f"Made by `{command} --seconds {arguments.seconds}`, {when}: {shown}.\n",
+        "| requests | server | beside | ratio |\n|---|---|---|---|",
+        *rows,
+        "",
+    ]
+    (HERE / "WATCHED.md").write_text("\n".join(parts))
+    print(f"Written: {HERE / 'WATCHED.md'}")
+
+
+def _compare(
+    kind: str, blind: Served, seeing: Served, arguments: argparse.Namespace
+) -> Iterator[str]:
     prefix = token_hex(6)
     if kind == "replays":
         for each in (blind, seeing):
@@ -128,10 +154,17 @@ def _compare(kind: str, blind: Served, seeing: Served, arguments: argparse.Names
     for number in range(arguments.rounds):
         for name, ratio in run_round("blind", list(found), number, rate).items():
             found[name].append(ratio)
-    for name, ratios in found.items():
-        print(f"{kind}, {name}: {spread_of(ratios)} of a server that counts nothing", flush=True)
-    beside = [b / a for a, b in zip(found["alone"], found["watched"], strict=True)]
-    print(f"{kind}, watched: {spread_of(beside)} of the same server alone", flush=True)
+    watched = [b / a for a, b in zip(found["alone"], found["watched"], strict=True)]
+    for server, beside, ratios in (
+        ("counts and has a console", "one that counts nothing", found["alone"]),
+        ("three pages are watched", "one that counts nothing", found["watched"]),
+        ("three pages are watched", "the same, with none watched", watched),
+    ):
+        found_at = spread_of(ratios)
+        told = f"{found_at.median:.3f} ({found_at.low:.3f}–{found_at.high:.3f})"
+        row = f"| {kind} | {server} | {beside} | {told} |"
+        print(row, flush=True)
+        yield row
 
 
 def _rate(kind: str, port: int, prefix: str, seconds: int) -> float:
