@@ -46,6 +46,13 @@ class History:
             self.journal[entry.seq] = entry
             self.wakes += 1
 
+    def awaits(self, seq: int, promise: Promise) -> None:
+        """It was made. This answer may be late: what was loaded meanwhile knows that it is settled,
+        and who takes it for pending lies down over it."""
+        known = self.promises.get(seq)
+        if known is None or known.id != promise.id or known.state is PromiseState.PENDING:
+            self.promises[seq] = promise
+
     def made(self, seq: int) -> Promise | None:
         """What was made at a position to be waited for; the wait for another attempt is not."""
         promise = self.promises.get(seq)

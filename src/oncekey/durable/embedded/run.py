@@ -225,7 +225,7 @@ class Run(History):
         if answer.entry is not None:
             self.saw(answer.entry)
         else:
-            self.promises[seq] = answer.promise
+            self.awaits(seq, answer.promise)
             # With another fence it has been picked up again meanwhile.
             if answer.waits and sent.fence == self.fence:
                 self.runs.lies_down(self)
