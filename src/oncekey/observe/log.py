@@ -8,8 +8,10 @@ from __future__ import annotations
 import atexit
 import copy
 import logging
+import os
 import sys
 from collections.abc import MutableMapping
+from contextlib import suppress
 from logging.handlers import QueueHandler, QueueListener
 from queue import Full, Queue
 from typing import Any, Literal, TextIO
@@ -21,6 +23,8 @@ Format = Literal["text", "json"]
 _LOGGERS = ("oncekey", "uvicorn")
 # More than this waits only while nobody takes what is written.
 _MOST_WAITING = 10_000
+# Seconds for what is still to be written when the process ends.
+_LAST_WORDS = 2.0
 _QUOTING = frozenset('"\\')
 _FIRST = ("timestamp", "level", "logger", "event")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/@+*{}")
@@ -41,10 +45,10 @@ class Writing:
 
     def __init__(self, formatter: logging.Formatter, level: str, stream: TextIO) -> None:
         self._before = [_state_of(name) for name in _LOGGERS]
-        handler = logging.StreamHandler(stream)
+        handler = _Writer(_direct(stream))
         handler.setFormatter(formatter)
         waiting: Queue[Any] = Queue(_MOST_WAITING)
-        self._listener = QueueListener(waiting, handler)
+        self._listener = _Listening(waiting, handler)
         self._listener.start()
         self._open = True
         putting = _Putting(waiting)
@@ -57,7 +61,7 @@ class Writing:
         atexit.register(self.close)
 
     def close(self) -> None:
-        """Once everything is written."""
+        """Once everything is written, or nobody takes it."""
         if not self._open:
             return
         self._open = False
@@ -66,7 +70,48 @@ class Writing:
             logger = logging.getLogger(name)
             logger.handlers, logger.propagate = handlers, propagate
             logger.setLevel(level)
-        self._listener.stop()
+        self._listener.stop_within(_LAST_WORDS)
+
+
+class _Listening(QueueListener):
+    queue: Queue[Any]
+
+    def stop_within(self, seconds: float) -> None:
+        with suppress(Full):
+            self.queue.put(None, timeout=seconds)
+            # It ends when it has come so far; its thread keeps no process alive.
+            assert self._thread is not None
+            self._thread.join(seconds)
+
+
+class _Writer(logging.StreamHandler[Any]):
+    """Without a lock: one thread writes, and whoever ends the process must not wait for it."""
+
+    def createLock(self) -> None:  # noqa: N802 - logging's own name
+        self.lock = None
+
+
+class _Descriptor:
+    """Past the buffers of Python, which are locked while one of them is written: a pipe that nobody
+    reads would keep the process from ending."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def write(self, text: str) -> None:
+        left = text.encode("utf-8", "backslashreplace")
+        while left:
+            left = left[os.write(self._number, left) :]
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+
+def _direct(stream: TextIO) -> Any:
+    try:
+        return _Descriptor(stream.fileno())
+    except (AttributeError, OSError):
+        return stream
 
 
 class _Putting(QueueHandler):

@@ -1,6 +1,7 @@
 """The log of a real server: one object a line, with the fields of a request and no secret."""
 
 import json
+import signal
 from typing import Any
 
 from tests.fixtures.edge_site import SECRET, EdgeSite, MakeSite, token
@@ -49,3 +50,15 @@ def test_only_trouble_is_told_by_default_and_never_a_secret(edge_site: MakeSite)
     assert ways == ["refused", "failed"]
     for secret in (bearer, SECRET, "4242", "Bearer"):
         assert secret not in errors
+
+
+def test_a_log_that_nobody_reads_holds_up_nothing(edge_site: MakeSite) -> None:
+    site = edge_site(ALL)
+    client = site.client(**{"Idempotency-Key": "k-1"})
+    for _ in range(400):
+        assert client.post("/api/v1/orders", json={}).status_code == 201
+    site.served.signal(signal.SIGTERM)
+    process = site.served._process
+    assert process.wait(60) == 0
+    # More than a pipe takes.
+    assert len(process.communicate()[1]) < 100_000
