@@ -100,6 +100,11 @@ class Served:
             time.sleep(0.05)
         raise ServiceFailed(self._log.read_text()[-1000:])
 
+    def processor_seconds(self) -> float:
+        """That it has taken so far."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def measure(self, asked: Asked, rounds: int) -> Timing:
         headers = {"Authorization": f"Bearer {self.secret}", "Cookie": self.cookie}
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)

@@ -2,6 +2,7 @@
 
 Two servers take turns: one that counts nothing and has no console, and one as it is by default,
 first left alone, then with three pages of its console open in browsers, as far as it can tell.
+What is counted is processor time: seconds of the clock are also those of everybody else here.
 """
 
 import argparse
@@ -125,7 +126,8 @@ def _write(rows: list[str], scratch: Path, arguments: argparse.Namespace) -> Non
     command = f"python -m bench.console.watching --rounds {arguments.rounds}"
     parts = [
         "# What being watched costs the requests\n",
-        "Requests per second as a ratio: the median of the rounds, and the lowest and highest.\n",
+        "Requests for each second of processor time that the server takes, as a ratio: the median",
+        "of the rounds, and the lowest and highest.\n",
         f"Made by `{command} --seconds {arguments.seconds}`, {when}: {shown}.\n",
         "| requests | server | beside | ratio |\n|---|---|---|---|",
         *rows,
@@ -147,8 +149,8 @@ def _compare(
         served = blind if name == "blind" else seeing
         if name == "watched":
             with _watched(served):
-                return _rate(kind, served.port, prefix, arguments.seconds)
-        return _rate(kind, served.port, prefix, arguments.seconds)
+                return _rate(kind, served, prefix, arguments.seconds)
+        return _rate(kind, served, prefix, arguments.seconds)
 
     found: dict[str, list[float]] = {"alone": [], "watched": []}
     for number in range(arguments.rounds):
@@ -167,10 +169,13 @@ def _compare(
         yield row
 
 
-def _rate(kind: str, port: int, prefix: str, seconds: int) -> float:
+def _rate(kind: str, served: Served, prefix: str, seconds: int) -> float:
+    before = served.processor_seconds()
     if kind == "replays":
-        return wrk(port, "replays.lua", seconds, prefix, str(KEYS)).rate
-    return wrk(port, "new_keys.lua", seconds, token_hex(6)).rate
+        sample = wrk(served.port, "replays.lua", seconds, prefix, str(KEYS))
+    else:
+        sample = wrk(served.port, "new_keys.lua", seconds, token_hex(6))
+    return (sample.requests - sample.refused) / (served.processor_seconds() - before)
 
 
 if __name__ == "__main__":
