@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Protocol
 
@@ -133,17 +133,20 @@ class Owner(Protocol):
 
 
 class Front:
-    """One app on its own paths, another on every other."""
+    """Apps on paths of their own, of which the first that has one is asked; another on the rest."""
 
-    def __init__(self, owner: Owner, app: App) -> None:
-        self._owner = owner
+    def __init__(self, owners: Sequence[Owner], app: App) -> None:
+        self._owners = owners
         self._app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and self._owner.has(scope["path"]):
-            await self._owner(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """What to await. No request to the app waits in here as well."""
+        if scope["type"] == "http":
+            path = scope["path"]
+            for owner in self._owners:
+                if owner.has(path):
+                    return owner(scope, receive, send)
+        return self._app(scope, receive, send)
 
 
 def _endpoints(settings: Settings, *, offers_api: bool) -> Sequence[Endpoint]:

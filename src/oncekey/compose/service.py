@@ -109,7 +109,6 @@ def _service_on(
     pulse = None if observing is None else observing.pulse
     durable = _durable_of(settings, ledger, targets.workflows, pulse)
     app = ProtectedApp(targets.app, ledger, settings) if targets.app is not None else None
-    front: App = app or _nothing
     others = (each for each in (app, durable) if each is not None)
     parts = (RetentionClasses(ledger), *others)
     has_api = durable is not None and durable.offers_api
@@ -117,9 +116,8 @@ def _service_on(
     api = None if durable is None else durable.api
     callers = Callers(ledger) if durable is None else durable.callers
     metrics = None if observing is None else observing.page(settings, callers)
-    ours: list[Owner] = [each for each in (api, console, metrics) if each is not None]
-    for each in ours:
-        front = Front(each, front)
+    ours: list[Owner] = [each for each in (metrics, console, api) if each is not None]
+    front = Front(ours, app or _nothing)
 
     def reserved(path: str) -> bool:
         return any(each.has(path) for each in ours)
