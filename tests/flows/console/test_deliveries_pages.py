@@ -340,7 +340,7 @@ async def test_the_overview_tells_of_what_failed_beside_what_was_refused(
     assert "stripe refused The signature is by none of the secrets of this webhook, 20" in words
     assert 'href="/console/deliveries?verdict=failed"' in page
     assert "Claims held" in words
-    assert "Requests max 0/s" in words
+    assert "Requests 0/s max 0/s" in words
 
 
 # -- of a real server ----------------------------------------------------------------------------

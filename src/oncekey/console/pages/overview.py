@@ -27,9 +27,9 @@ CHARTS = (
     Chart("Mismatches", "mismatches", "/s", "bad"),
     Chart("Refused", "refused", "/s", "warn"),
     Chart("Failed", "failed", "/s", "bad"),
-    Chart("Latency, 50 %", "p50", " ms"),
-    Chart("Latency, 95 %", "p95", " ms"),
-    Chart("Latency, 99 %", "p99", " ms"),
+    Chart("Latency, p50", "p50", " ms"),
+    Chart("Latency, p95", "p95", " ms"),
+    Chart("Latency, p99", "p99", " ms"),
     Chart("In flight", "in_flight"),
 )
 
