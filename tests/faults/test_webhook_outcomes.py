@@ -6,25 +6,13 @@ import pytest
 
 import oncekey
 from oncekey import Kind, Ledger, Outcome
-from oncekey.core.errors import StoreUnavailable
 from oncekey.webhooks.acting import Answered, ForwardRequest
+from tests.fixtures.away import Away
 from tests.fixtures.post import post_on
 
 pytestmark = pytest.mark.anyio
 
 PUSH = {"ref": "refs/heads/main"}
-
-
-class Away:
-    """The store, for as many outcomes as it is told to be."""
-
-    def __init__(self) -> None:
-        self.times = 0
-
-    def __call__(self, point: str) -> None:
-        if point == "before-settle" and self.times:
-            self.times -= 1
-            raise StoreUnavailable
 
 
 @pytest.fixture

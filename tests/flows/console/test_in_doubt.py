@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from oncekey import StoreUnavailable
 from oncekey.core.model import Kind, Outcome
 from oncekey.webhooks.acting import Answered
 from oncekey.webhooks.receiver import Receiver
 from tests.fixtures.admins import Admin, settle
 from tests.fixtures.api_site import ApiSite, api_site
+from tests.fixtures.away import Away
 from tests.fixtures.frozen import FrozenClock
 from tests.fixtures.operator import Operator, at_console, hidden_in, words_of
 
@@ -19,18 +19,6 @@ pytestmark = pytest.mark.anyio
 
 EVENT = {"tenant": "acme", "topic": "order:paid", "kind": "number", "value": "1"}
 PUBLISH = "/events/publish"
-
-
-class Away:
-    """The store, for as many outcomes as it is told to be."""
-
-    def __init__(self) -> None:
-        self.times = 0
-
-    def __call__(self, point: str) -> None:
-        if point == "before-settle" and self.times:
-            self.times -= 1
-            raise StoreUnavailable
 
 
 class Hurried(FrozenClock):

@@ -4,7 +4,8 @@ import pytest
 from markupsafe import escape
 
 from oncekey.schedules import Every, Schedule, Scheduler, StartWorkflow
-from tests.fixtures.api_site import api_site
+from oncekey.schedules.scheduler import Ran
+from tests.fixtures.api_site import ApiSite, api_site
 from tests.fixtures.console_site import ConsoleSite, Visitor
 from tests.fixtures.frozen import FrozenClock
 from tests.fixtures.operator import at_console
@@ -32,17 +33,22 @@ def test_one_shows_what_it_starts_and_when(console_site: ConsoleSite, visitor: V
     assert "the last one is made up for" in page
 
 
+async def ticked(site: ApiSite, clock: FrozenClock, target: StartWorkflow) -> Ran:
+    """The first tick of a schedule."""
+    hourly = Schedule("hourly", Every(60 * MINUTE), target, tenant="acme")
+    scheduler = Scheduler(site.ledger, site.app.engine, [hourly])
+    await scheduler.declare()
+    clock.advance(60 * MINUTE)
+    (ran,) = await scheduler.run_once()
+    await scheduler.close()
+    return ran
+
+
 @pytest.mark.anyio
 async def test_the_last_tick_leads_to_what_it_started() -> None:
     clock = FrozenClock(START)
     async with api_site("memory://", clock=clock, sweep_interval=0) as site:
-        target = StartWorkflow("echo", HOSTILE)
-        hourly = Schedule("hourly", Every(60 * MINUTE), target, tenant="acme")
-        scheduler = Scheduler(site.ledger, site.app.engine, [hourly])
-        await scheduler.declare()
-        clock.advance(60 * MINUTE)
-        (ran,) = await scheduler.run_once()
-        await scheduler.close()
+        ran = await ticked(site, clock, StartWorkflow("echo", HOSTILE))
         async with at_console(site) as operator:
             page = await operator.html("/schedules/hourly")
             listed = await operator.html("/schedules", tenant="acme")
@@ -57,13 +63,7 @@ async def test_the_last_tick_leads_to_what_it_started() -> None:
 async def test_a_run_that_failed_and_a_tick_that_is_late_are_seen_in_the_list() -> None:
     clock = FrozenClock(START)
     async with api_site("memory://", clock=clock, sweep_interval=0) as site:
-        target = StartWorkflow("refusing")
-        hourly = Schedule("hourly", Every(60 * MINUTE), target, tenant="acme")
-        scheduler = Scheduler(site.ledger, site.app.engine, [hourly])
-        await scheduler.declare()
-        clock.advance(60 * MINUTE)
-        (ran,) = await scheduler.run_once()
-        await scheduler.close()
+        ran = await ticked(site, clock, StartWorkflow("refusing"))
         await (await site.client("acme")).end_of(ran.text)
         async with at_console(site) as operator:
             listed = await operator.html("/schedules")
