@@ -1,0 +1,1 @@
+"""Orders that are made once."""

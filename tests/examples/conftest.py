@@ -1,0 +1,5 @@
+"""What the tests of examples share."""
+
+from tests.fixtures.followed import example
+
+__all__ = ["example"]
