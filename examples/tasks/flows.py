@@ -8,7 +8,7 @@ flows = App()
 
 
 @flows.task(retry=Retry(attempts=5, initial=0.1), concurrency=2)
-async def send_mail(to: str) -> str:
+def send_mail(to: str) -> str:
     if "@" not in to:
         raise TerminalError(f"{to} is no address")  # for good: no attempt would mend it
     with Path("attempts.txt").open("a") as attempts:
