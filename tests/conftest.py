@@ -9,6 +9,7 @@ settings.load_profile("oncekey")
 pytest_plugins = [
     "tests.fixtures.browser",
     "tests.fixtures.collected",
+    "tests.fixtures.colours",
     "tests.fixtures.command",
     "tests.fixtures.event_loop",
     "tests.fixtures.ports",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from oncekey.core.errors import ClaimLost, StoreError
 from oncekey.core.finality import is_final
 from oncekey.core.model import Operation, Outcome, Record, make, operation_id_of
+from oncekey.core.outgoing import Outgoing
 from oncekey.core.ports import Abandon, Release, Settle
 from oncekey.core.steps import Steps, inside
 
@@ -19,7 +20,7 @@ class Claim:
 
     __slots__ = (
         "_ledger", "concluded", "created_at", "digest", "fence", "id", "joined", "lost",
-        "operation", "span",
+        "operation", "outgoing", "span",
     )  # fmt: skip
 
     def __init__(
@@ -44,10 +45,16 @@ class Claim:
         """Known to have been taken over."""
         self.span: Any = None
         """Of the request that holds it, where that is traced."""
+        self.outgoing: Outgoing | None = None
+        """The calls that it has made, where anybody counts them."""
 
     @property
     def operation_id(self) -> str:
         return operation_id_of(self.id)
+
+    def seed(self) -> bytes:
+        """The same for every claim on this operation: also after a release, or a takeover."""
+        return self.digest + self.operation.fingerprint
 
     def settle(self, outcome: Outcome, *, transaction: Any = None) -> Record:
         """Store the outcome; with `transaction`, through the caller's own connection."""

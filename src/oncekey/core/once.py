@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from oncekey.core.beginning import Beginning
 from oncekey.core.claim import Claim
+from oncekey.core.current import under
 from oncekey.core.decision import Busy, Mismatch, Proceed, Replay, Unknown
 from oncekey.core.errors import (
     ClaimLost,
@@ -85,7 +86,7 @@ class Once:
         tell_decision(ledger.observe, operation, decision)
         match decision:
             case Proceed(claim):
-                call = Call(functools.partial(function, *args, **kwargs), ())
+                call = Call(functools.partial(under(claim, function), *args, **kwargs), ())
                 body = yield from self._run(ledger, claim, call)
                 return ledger.codec.decode(body, kind)
             case Replay(record):

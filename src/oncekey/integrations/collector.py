@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from oncekey.core.claim import Claim
+from oncekey.core.current import CURRENT
 from oncekey.core.errors import ClaimLost, LedgerClosed, StoreError, TerminalError
 from oncekey.core.finality import is_final_status
 from oncekey.core.ledger import Ledger
@@ -61,6 +62,7 @@ class Collector:
             # Answers must pass through here as bytes to be kept.
             scope["extensions"] = {}
         self._receiver = receiver
+        token = CURRENT.set(claim)
         try:
             await app(scope, receiver, self._collect)
         except TerminalError as error:
@@ -81,6 +83,8 @@ class Collector:
             # Cut off in the middle: nobody knows how far it came, so it ends as a crash would.
             claim.abandon()
             raise
+        finally:
+            CURRENT.reset(token)
         if not claim.concluded:
             await claim.arelease()
 

@@ -9,6 +9,7 @@ from typing import Any
 from flask import Flask, Request, current_app, request, session
 from flask import Response as FlaskResponse
 
+from oncekey.core.current import within
 from oncekey.core.decision import Proceed, Replay
 from oncekey.core.errors import ConfigurationError, LedgerClosed, StoreError, TerminalError
 from oncekey.core.scope import Scope
@@ -152,7 +153,7 @@ def _begin(terms: Terms, view: Callable[[], Any], lines: Lines, key: str, watche
         exchange = Exchange(Gatherer(ledger, rule, decision.claim), body)
         environ[_EXCHANGE] = exchange
         environ[CLAIM] = decision.claim
-        with watched.handling():
+        with watched.handling(), within(decision.claim):
             return exchange.run(view)
     answer = response_of(decision)
     if isinstance(decision, Replay):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from oncekey.core.current import within
 from oncekey.core.decision import Proceed
 from oncekey.core.errors import LedgerClosed, StoreError
 from oncekey.core.ledger import Ledger
@@ -139,7 +140,7 @@ class Protection:
         if isinstance(decision, Proceed):
             environ[CLAIM] = decision.claim
             gatherer = Gatherer(ledger, rule, decision.claim)
-            with keyed.request.handling():
+            with keyed.request.handling(), within(decision.claim):
                 return Responder(gatherer, start_response, body).run(self._app, environ)
         return Whole(respond(start_response, response_of(decision)), body.close)
 

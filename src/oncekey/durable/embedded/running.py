@@ -9,6 +9,7 @@ from functools import partial
 from inspect import CO_COROUTINE, isawaitable, iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
+from oncekey.core.current import CURRENT, Attempt
 from oncekey.core.errors import NonDeterministic, OnceKeyError, StepFailed, TerminalError
 from oncekey.core.execution import (
     BODY,
@@ -90,6 +91,9 @@ async def attempt(
     while True:
         await run.begin()
         run.busy.add(task)
+        # The same name at every attempt, wherever the step is tried again.
+        step = Attempt(run.id, seq, name)
+        token = CURRENT.set(step)
         try:
             return await _call(run, function, args)
         except _NOT_OURS as error:
@@ -102,6 +106,8 @@ async def attempt(
                 raise
             failed = error
         finally:
+            step.concluded = True
+            CURRENT.reset(token)
             run.busy.discard(task)
         await try_later(run, seq, name, retry, failed)
 

@@ -139,7 +139,7 @@ class Exchange:
             with self._transaction():
                 self._lock(claim)
                 self._running = True
-                response = yield Run()
+                response = yield Run(claim)
                 if self._keeps_events(response):
                     return self._tee(claim, response)
                 outcome = self._final(response)

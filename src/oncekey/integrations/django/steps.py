@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, TypeVar
 
 from asgiref.sync import sync_to_async
 
 from oncekey.core.claim import Claim
+from oncekey.core.current import within
 from oncekey.core.ledger import Ledger
 from oncekey.integrations.django.ledgers import is_inside
 
@@ -32,6 +34,8 @@ class Work(NamedTuple):
 
 class Run(NamedTuple):
     """Call the view and render what it answers."""
+
+    claim: Claim | None = None
 
 
 def begin(ledger: Ledger, *args: Any, **options: Any) -> Ask:
@@ -92,9 +96,10 @@ def _perform(step: Ask | Work | Run, view: View) -> Any:
             return verb()
         case Work(function):
             return function()
-        case Run():
-            response = view()
-            return response.render() if _is_unrendered(response) else response
+        case Run(claim):
+            with _within(claim):
+                response = view()
+                return response.render() if _is_unrendered(response) else response
 
 
 async def _aperform(step: Ask | Work | Run, view: View) -> Any:
@@ -104,9 +109,15 @@ async def _aperform(step: Ask | Work | Run, view: View) -> Any:
             return await (sync_to_async(verb)() if is_inside(ledger) else averb())
         case Work(function):
             return await sync_to_async(function)()
-        case Run():
-            response = await view()
-            return await sync_to_async(response.render)() if _is_unrendered(response) else response
+        case Run(claim):
+            with _within(claim):
+                response = await view()
+                unrendered = _is_unrendered(response)
+                return await sync_to_async(response.render)() if unrendered else response
+
+
+def _within(claim: Claim | None) -> AbstractContextManager[None]:
+    return nullcontext() if claim is None else within(claim)
 
 
 def _is_unrendered(response: Any) -> bool:

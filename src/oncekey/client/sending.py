@@ -1,0 +1,223 @@
+"""The walk of a caller: freeze the request, send it until its answer is known, keep the answer.
+
+One source for blocking and async clients: each walk is a generator of steps that a client drives.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+import httpx
+
+from oncekey.client.answer import Answer, Kept, Source, kept_of
+from oncekey.client.backoff import Backoff
+from oncekey.client.dialect import Dialect
+from oncekey.client.errors import ClientError, GaveUp, InFlight, IntentChanged, IntentTooOld
+from oncekey.client.happenings import Answered, Attempted, Failed, Happening, Retrying
+from oncekey.client.intents import Frozen, Intents, Record
+from oncekey.client.verdict import Again, Stop, Verdict, verdict_of
+from oncekey.core.clock import Clock
+from oncekey.core.errors import StoreUnavailable
+
+T = TypeVar("T")
+Steps = Generator[Any, Any, T]
+
+log = logging.getLogger("oncekey.client")
+
+_LARGEST_REMEMBERED = 1 << 20
+_BY_KEY = "/by-idempotency-key/"
+
+
+class Send(NamedTuple):
+    """Send it once. The answer is a response, or the `httpx.TransportError` it ended with."""
+
+    request: Frozen
+    key: str
+
+
+class Rest(NamedTuple):
+    seconds: float
+
+
+class Keep(NamedTuple):
+    """A verb of the store, which may wait for the disk."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a client was told when it was made."""
+
+    intents: Intents
+    dialect: Dialect
+    backoff: Backoff
+    remember: float
+    safe_for: float
+    clock: Clock
+    random: Callable[[], float]
+    hook: Callable[[Happening], object] | None
+
+    def tell(self, happening: Happening) -> None:
+        if self.hook is None:
+            return
+        try:
+            self.hook(happening)
+        except Exception:
+            log.exception("a hook of the client failed; the request goes on")
+
+
+class Sending:
+    """One intent on its way to its answer."""
+
+    def __init__(self, terms: Terms, record: Record) -> None:
+        self._terms = terms
+        self.record = record
+        self._attempts = 0
+        """Of the walk that is under way."""
+
+    def post(self, request: Frozen) -> Steps[Answer]:
+        """Send the request, or learn what became of it."""
+        self._attempts, now = 0, self._terms.clock.now()
+        kept: Record = yield Keep(self._terms.intents.freeze, (self.record, request, now))
+        assert kept.request is not None
+        if kept.request.fingerprint != request.fingerprint:
+            raise IntentChanged(
+                f"the intent {kept.name!r} was captured with another request; "
+                "another effect needs another name",
+                key=kept.key,
+            )
+        self.record = kept
+        if kept.answer is not None:
+            remembered = self._answer(kept.answer, "remembered")
+            return (yield from self._over(remembered, keep=False))
+        return (yield from self._until_known(kept.request))
+
+    def resume(self, *, force: bool = False) -> Steps[Answer | None]:
+        """Send what was frozen; nothing if it never was."""
+        self._attempts, request = 0, self.record.request
+        if request is None:
+            return None
+        return (yield from self._until_known(request, force=force))
+
+    def recover(self) -> Steps[Answer | None]:
+        """Ask what became of it, and cause nothing."""
+        self._attempts, asked = 0, self.record.request
+        if asked is None:
+            return None
+        path = httpx.URL(asked.url).copy_with(query=None, fragment=None)
+        url = f"{str(path).rstrip('/')}{_BY_KEY}{self.record.key}"
+        answer = yield from self._ask(Frozen("GET", url, (), b"", b""), "recovered")
+        if answer.replayed:
+            return (yield from self._over(answer))
+        if answer.status_code == 202:
+            raise self._failed(InFlight(key=self.record.key, answer=answer))
+        # Without the mark it is not the answer to the intent, whatever it is.
+        verdict = self._verdict(answer)
+        if isinstance(verdict, Stop):
+            raise self._failed(verdict.error(key=self.record.key, answer=answer))
+        return None
+
+    # -- until it is known ---------------------------------------------------------------
+
+    def _until_known(self, request: Frozen, *, force: bool = False) -> Steps[Answer]:
+        self._check_age(force)
+        answer = yield from self._ask(request, "sent")
+        return (yield from self._over(answer))
+
+    def _check_age(self, force: bool) -> None:
+        record, now = self.record, self._terms.clock.now()
+        sent_at = now if record.sent_at is None else record.sent_at
+        if force or now - sent_at <= self._terms.safe_for * 1000:
+            return
+        raise self._failed(
+            IntentTooOld(
+                f"the intent {record.name!r} was first sent more than {self._terms.safe_for:g} "
+                "seconds ago, and the server may have forgotten its key: recover() asks for the "
+                "answer, resume(force=True) sends it all the same, abandon() gives it up",
+                key=record.key,
+            )
+        )
+
+    def _ask(self, request: Frozen, source: Source) -> Steps[Answer]:
+        """An answer that there is no use in asking for again."""
+        terms, started, failures = self._terms, self._terms.clock.steady(), 0
+        while True:
+            self._attempts += 1
+            terms.tell(Attempted(self.record.name, self.record.key, self._attempts))
+            reply = yield Send(request, self.record.key)
+            answer, again = self._judge(reply, source)
+            if again is None:
+                assert answer is not None
+                return answer
+            failures += not again.running
+            pause = terms.backoff.pause(max(failures, 1), again.after, terms.random)
+            spent = (terms.clock.steady() - started) / 1000
+            if failures >= terms.backoff.attempts or spent + pause > terms.backoff.deadline:
+                self._give_up(again.reason, answer, reply)
+            name, key = self.record.name, self.record.key
+            terms.tell(Retrying(name, key, self._attempts, again.reason, pause))
+            yield Rest(pause)
+
+    def _judge(
+        self, reply: httpx.Response | httpx.TransportError, source: Source
+    ) -> tuple[Answer | None, Again | None]:
+        if isinstance(reply, httpx.TransportError):
+            return None, Again(f"{type(reply).__name__}: {reply}".rstrip(": "))
+        answer = self._answer(kept_of(reply), source, reply.request)
+        verdict = self._verdict(answer)
+        return answer, verdict if isinstance(verdict, Again) else None
+
+    def _verdict(self, answer: Answer) -> Verdict:
+        return verdict_of(answer, self._terms.dialect, self._terms.clock.now() / 1000)
+
+    def _give_up(self, reason: str, answer: Answer | None, reply: Any) -> NoReturn:
+        error = GaveUp(
+            f"no answer to {self.record.name!r} after {self._attempts} attempts, the last one: "
+            f"{reason}; the intent is pending, resume() goes on with it",
+            key=self.record.key,
+            answer=answer,
+        )
+        raise self._failed(error) from (reply if isinstance(reply, Exception) else None)
+
+    # -- what the caller gets ------------------------------------------------------------
+
+    def _over(self, answer: Answer, *, keep: bool = True) -> Steps[Answer]:
+        """There is no use in asking again: keep what is known, and tell it."""
+        verdict = self._verdict(answer)
+        if keep and not (isinstance(verdict, Stop) and not verdict.final):
+            yield from self._keep(answer)
+        if isinstance(verdict, Stop):
+            raise self._failed(verdict.error(key=self.record.key, answer=answer))
+        self._terms.tell(Answered(self.record.name, self.record.key, answer))
+        return answer
+
+    def _keep(self, answer: Answer) -> Steps[None]:
+        terms, record = self._terms, self.record
+        kept = kept_of(answer) if len(answer.content) <= _LARGEST_REMEMBERED else None
+        settle = Keep(terms.intents.settle, (record, kept, terms.clock.now()))
+        try:
+            yield settle if terms.remember > 0 else Keep(terms.intents.forget, (record,))
+        except StoreUnavailable:
+            # The caller has its answer all the same; the intent stays pending, and is replayed.
+            log.exception("the answer to the intent %r cannot be kept", record.name)
+
+    def _answer(self, kept: Kept, source: Source, request: httpx.Request | None = None) -> Answer:
+        asked = self.record.request
+        assert asked is not None
+        return Answer(
+            kept,
+            request or httpx.Request(asked.method, asked.url),
+            key=self.record.key,
+            source=source,
+            attempts=self._attempts,
+            dialect=self._terms.dialect,
+        )
+
+    def _failed(self, error: ClientError) -> ClientError:
+        self._terms.tell(Failed(self.record.name, self.record.key, error))
+        return error

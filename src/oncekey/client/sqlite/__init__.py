@@ -1,0 +1,1 @@
+"""Intents in a SQLite file, for callers that are started again."""
