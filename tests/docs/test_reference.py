@@ -15,6 +15,7 @@ from oncekey.config import Settings, load
 from oncekey.config.kinds import Named, Section, Sections
 from oncekey.core import errors
 from oncekey.wire.problem import codes
+from tests.fixtures.tables import names_in, rows
 
 DOCS = Path(__file__).parents[2] / "docs"
 COMMON = {"--config", "--url", "--json", "--help", "-h"}
@@ -22,20 +23,6 @@ COMMON = {"--config", "--url", "--json", "--help", "-h"}
 
 def page(name: str) -> str:
     return (DOCS / "reference" / f"{name}.md").read_text()
-
-
-def rows(text: str, *columns: str) -> list[list[str]]:
-    """The rows of every table with these columns."""
-    found, inside = [], False
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
-        if not line.startswith("|"):
-            inside = False
-        elif cells == list(columns):
-            inside = True
-        elif inside and not line.startswith("|---"):
-            found.append(cells)
-    return found
 
 
 def commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
@@ -122,6 +109,17 @@ def test_the_example_of_the_reference_is_right(tmp_path: Path) -> None:
     assert loaded.retention == {"interactive": 86400.0, "nightly": 129600.0}
     assert loaded.routes[0].attach_timeout == 10.0
     assert loaded.routes[1].upstream == "stock"
+
+
+def test_the_variables_are_those_of_the_reference() -> None:
+    """Those that the environment is asked for by name, or by the default of a setting."""
+    asked = re.compile(
+        r'(?:envvar=|os\.environ\.get\(|os\.environ\[|setting\(variable, )"([A-Z_]+)"'
+    )
+    sources = [path.read_text() for path in (DOCS.parent / "src" / "oncekey").rglob("*.py")]
+    found = {name for text in sources for name in asked.findall(text)}
+    told = names_in(page("configuration"), "variable", "what it says")
+    assert set(told) == found | {"ONCEKEY_<SECTION>__<SETTING>"}
 
 
 def subclasses(kind: type[errors.OnceKeyError]) -> Iterator[type[errors.OnceKeyError]]:
