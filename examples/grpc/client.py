@@ -10,7 +10,7 @@ from oncekey.api.grpc.oncekey_pb2 import GetExecutionRequest, ResolveRequest, St
 from oncekey.api.grpc.oncekey_pb2_grpc import PromisesStub, WorkflowsStub
 
 _, api_key, number = sys.argv
-caller = [("authorization", f"Bearer {api_key}")]
+caller = (("authorization", f"Bearer {api_key}"),)
 
 with grpc.insecure_channel("127.0.0.1:8701") as channel:
     workflows, promises = WorkflowsStub(channel), PromisesStub(channel)

@@ -21,7 +21,8 @@ def statement_arrived(file: Path) -> int:
     statement = json.loads(file.read_text())
     # Of what the statement says of itself: never the time of arrival, nor a digest of the body.
     token = statements.token(statement["account"], statement["number"])
-    return statements.once(token, book, statement["account"], statement["lines"])
+    lines: int = statements.once(token, book, statement["account"], statement["lines"])
+    return lines
 
 
 print(f"{statement_arrived(Path(sys.argv[1]))} lines are booked")

@@ -27,4 +27,5 @@ async def order(ctx: Context, number: int) -> str:
     payment: dict[str, Any] = await ctx.promise(
         "payment", key=f"payment:{charge}", timeout=timedelta(days=1)
     )
-    return await ctx.call(send_receipt, number, payment["cents"], key=f"receipt:{number}")
+    receipt: str = await ctx.call(send_receipt, number, payment["cents"], key=f"receipt:{number}")
+    return receipt
