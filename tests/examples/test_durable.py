@@ -21,14 +21,18 @@ def test_workflow(example: Follow) -> None:
 
 
 def test_promises(example: Follow) -> None:
-    ran = example("promises").follow()
-    early, again, _, _, paid, _, _, _, refused, _, _, clicked, approved = ran[2:]
+    followed = example("promises")
+    early, again, _, _, paid, _, _, clicked, approved = followed.follow()[2:]
 
     assert (early.code, again.code, clicked.code) == (0, 0, 0)
     assert "parked" in early.output
     assert "order 42: 499 cents paid" in paid.output
-    assert "order 43 is not paid: card declined" in refused.output
     assert "a holiday is approved" in approved.output
+
+    reject = """oncekey promises reject key:stripe:ch_43 --error '{"message": "declined"}' --park"""
+    start, order, show = (line.replace("42", "43") for line in followed.lines[4:7])
+    *_, refused = followed.type(reject, start, order, show)
+    assert "order 43 is not paid: declined" in refused.output
 
 
 def test_events(example: Follow) -> None:
@@ -43,7 +47,7 @@ def test_events(example: Follow) -> None:
 
 def test_control(example: Follow) -> None:
     ran = example("control").follow()
-    paused, _, resumed, again, printed, forked, _, copy, _, _, cancelled, designs = ran[4:]
+    paused, resumed, again, printed, forked, _, copy, _, _, cancelled, designs = ran[4:]
 
     assert "there is no printer" in paused.output
     assert "paused" in paused.output
