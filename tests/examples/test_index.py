@@ -7,6 +7,7 @@ import pytest
 
 from tests.fixtures.followed import EXAMPLES
 from tests.fixtures.gateways import NAMES as GATEWAYS
+from tests.fixtures.needs import missing
 
 TESTS = Path(__file__).parent
 INDEX = (EXAMPLES / "README.md").read_text()
@@ -46,6 +47,9 @@ class TestExample:
         readme = (EXAMPLES / name / "README.md").read_text()
         assert re.search(r"`pip install '?oncekey|make (?:serve|cluster)", readme)
         assert re.search(r"\]\((?:\.\./)+docs/\S+\.md", readme)
+
+    def test_what_it_says_to_install_is_all_that_it_takes(self, name: str) -> None:
+        assert name in TOURS or missing(EXAMPLES / name) == set()
 
     def test_the_index_has_it_with_a_guide(self, name: str) -> None:
         row = rf"(?m)^\| \S.* \| \[{name}\]\({name}/README\.md\) \| \[.+\]\(\.\./docs/\S+\) \|$"
