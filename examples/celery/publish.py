@@ -16,6 +16,6 @@ _, task, order = sys.argv
 published = [app.send_task(f"tasks.{task}", [int(order)]) for _ in range(2)]
 for each in published:
     try:
-        print(each.get(timeout=60))
+        print(each.get(timeout=300))
     except oncekey.TerminalError as error:
         print("failed for good:", error)

@@ -29,7 +29,7 @@ ledger = oncekey.open("sqlite:///shop.db")
 AGAIN = {
     "autoretry_for": (oncekey.InProgress, oncekey.StoreUnavailable, sqlite3.OperationalError),
     "default_retry_delay": 1,
-    "max_retries": 60,
+    "max_retries": 600,
 }
 
 
