@@ -13,13 +13,15 @@ RESTATE := 1.7.12
 PROTO_OUT ?= src
 # Tests drive the Chromium of the machine; nothing else is to be fetched for them.
 export PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD := 1
+# Its theme announces another generator with every build.
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 # Extra words for the tool a target runs: make test ARGS="-k ledger -x", make lock ARGS=--upgrade.
 ARGS ?=
 # Tests wait more than they compute: for servers, for processes that start, for the disk.
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve cluster test check bench chaos docs pictures lock format proto clean
+.PHONY: help venv serve cluster test check bench chaos docs preview pictures lock format proto clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,8 +40,12 @@ test: venv $(BIN)/nginx $(BIN)/promtool $(VENV)/.chromium $(VENV)/.restate ## ru
 chaos: venv $(VENV)/.restate ## run the tests that kill processes and databases under load
 	$(BIN)/pytest -m chaos $(ARGS)
 
-docs: venv $(VENV)/.chromium ## run every example and check every page of the documentation
+docs: venv $(BIN)/nginx $(VENV)/.chromium ## build the documentation into build/site, run every snippet and check every page
+	$(MKDOCS) build --quiet --strict --site-dir build/site
 	$(BIN)/pytest tests/docs $(ARGS)
+
+preview: venv ## show the documentation while it is written: http://127.0.0.1:8702
+	$(MKDOCS) serve --dev-addr 127.0.0.1:8702
 
 pictures: venv $(VENV)/.chromium ## take the pictures of the console and of the tour anew
 	$(BIN)/python docs/pictures/demo.py

@@ -3,6 +3,11 @@
 `outbound` names the calls that are made inside of an operation.
 """
 
+try:
+    import httpx as _httpx  # noqa: F401
+except ImportError as _missing:
+    raise ImportError("oncekey.client needs httpx: pip install 'oncekey[client]'") from _missing
+
 from oncekey.client.answer import Answer
 from oncekey.client.backoff import Backoff
 from oncekey.client.client import AsyncClient, Client
