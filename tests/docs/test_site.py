@@ -144,11 +144,29 @@ def test_a_page_is_shown_without_trouble(
 
 def test_what_is_searched_for_is_found(watched: Watched, documentation_url: str) -> None:
     watched.page.goto(documentation_url, wait_until="networkidle")
-    watched.page.get_by_role("textbox", name="Search").fill("takeover")
+    field = watched.page.get_by_role("textbox", name="Search")
+    field.click()
+    # Its index is read by a worker, which takes no questions before.
+    watched.page.get_by_text("Type to start searching").wait_for(state="attached")
+    field.press_sequentially("takeover")
     found = watched.page.locator(".md-search-result__link")
     found.first.wait_for(state="attached")
     assert any("concepts/" in (each.get_attribute("href") or "") for each in found.all())
     assert watched.troubles == []
+
+
+def test_commands_are_copied_without_what_they_say(
+    watched: Watched, documentation_url: str
+) -> None:
+    watched.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    watched.page.goto(f"{documentation_url}quickstart-workflow/", wait_until="networkidle")
+    block = watched.page.locator(".highlight", has_text="oncekey webhooks create").first
+    block.hover()
+    block.locator("button").first.click()
+    copied = watched.page.wait_for_function(
+        "async () => await navigator.clipboard.readText()"
+    ).json_value()
+    assert [line.split()[0] for line in copied.splitlines() if line] == ["oncekey", "HOOK=wh_..."]
 
 
 @pytest.mark.parametrize("scheme, colour", [("light", "default"), ("dark", "slate")])
