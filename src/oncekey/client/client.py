@@ -118,9 +118,9 @@ class Client(Caller):
 
     def _carry_out(self, step: Send | Rest | Keep) -> Any:
         match step:
-            case Send(request, key):
+            case Send():
                 try:
-                    return self.http.send(thaw(self.http, self.terms.dialect, request, key))
+                    return self.http.send(thaw(self.http, self.terms.dialect, step))
                 except _OURS:
                     raise
                 except httpx.TransportError as error:
@@ -203,9 +203,9 @@ class AsyncClient(Caller):
 
     async def _carry_out(self, step: Send | Rest | Keep) -> Any:
         match step:
-            case Send(request, key):
+            case Send():
                 try:
-                    return await self.http.send(thaw(self.http, self.terms.dialect, request, key))
+                    return await self.http.send(thaw(self.http, self.terms.dialect, step))
                 except _OURS:
                     raise
                 except httpx.TransportError as error:

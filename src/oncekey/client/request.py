@@ -9,6 +9,7 @@ import httpx
 from oncekey.client.answer import Lines
 from oncekey.client.dialect import Dialect
 from oncekey.client.intents import Frozen
+from oncekey.client.sending import Send
 from oncekey.core.errors import InvalidInput, PayloadTooLarge
 from oncekey.wire.fingerprint import Fingerprint
 
@@ -18,6 +19,7 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _CREDENTIALS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
 # httpx makes them anew for each attempt, or they belong to the client.
 _MADE_ANEW = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+_SHORTEST = 0.1
 _fingerprint = Fingerprint()
 
 
@@ -50,19 +52,31 @@ def freeze(
     return Frozen(verb, str(target), lines, body, fingerprint)
 
 
-def thaw(
-    http: httpx.Client | httpx.AsyncClient, dialect: Dialect, frozen: Frozen, key: str
-) -> httpx.Request:
+def thaw(http: httpx.Client | httpx.AsyncClient, dialect: Dialect, sent: Send) -> httpx.Request:
     """For one attempt; what the client adds, such as credentials, is as it is now."""
+    frozen = sent.request
     headers = [*frozen.headers]
-    if frozen.method != "GET":
-        headers.append((dialect.key, key))
+    if frozen.method not in _SAFE:
+        headers.append((dialect.key, sent.key))
     request = http.build_request(
-        frozen.method, frozen.url, headers=headers, content=frozen.body or None
+        frozen.method,
+        frozen.url,
+        headers=headers,
+        content=frozen.body or None,
+        timeout=_at_most(http.timeout, sent.left),
     )
     # The query is part of the address already, with what the client adds to each.
     request.url = httpx.URL(frozen.url)
     return request
+
+
+def _at_most(timeout: httpx.Timeout, left: float) -> httpx.Timeout:
+    """As the client has it, and never longer than there is time."""
+    limits = {
+        name: left if seconds is None else min(seconds, left)
+        for name, seconds in timeout.as_dict().items()
+    }
+    return httpx.Timeout(**{name: max(each, _SHORTEST) for name, each in limits.items()})
 
 
 def _own_lines(

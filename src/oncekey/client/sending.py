@@ -36,6 +36,8 @@ class Send(NamedTuple):
 
     request: Frozen
     key: str
+    left: float
+    """Seconds that there are for it."""
 
 
 class Rest(NamedTuple):
@@ -149,7 +151,8 @@ class Sending:
         while True:
             self._attempts += 1
             terms.tell(Attempted(self.record.name, self.record.key, self._attempts))
-            reply = yield Send(request, self.record.key)
+            left = terms.backoff.deadline - (terms.clock.steady() - started) / 1000
+            reply = yield Send(request, self.record.key, left)
             answer, again = self._judge(reply, source)
             if again is None:
                 assert answer is not None

@@ -53,7 +53,7 @@ def verdict_of(answer: Answer, dialect: Dialect, now: float) -> Verdict:
     after = seconds_in(answer.headers.get("retry-after", ""), now)
     if status < 500 and code in _STOPS:
         return _STOPS[code]
-    if answer.replayed:
+    if answer.replayed or code == "terminal-error":
         # Stored by the server, whatever it is: it would answer so again.
         return Known()
     if status in {401, 403}:

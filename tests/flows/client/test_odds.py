@@ -258,3 +258,19 @@ def test_intents_are_kept_in_a_file_or_in_memory(place: str) -> None:
 def test_options_belong_to_the_client_that_is_brought() -> None:
     with httpx.Client() as http, pytest.raises(ConfigurationError, match="auth, headers"):
         Client("http://shop", http=http, headers={}, auth=("a", "b"))
+
+
+def test_no_attempt_takes_longer_than_there_is_time(colour: Colour) -> None:
+    limits: list[float] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        limits.append(request.extensions["timeout"]["read"])
+        return httpx.Response(200)
+
+    transport = httpx.MockTransport(answer)
+    for deadline, timeout in ((7.0, 30.0), (60.0, 5.0), (7.0, None)):
+        client = colour.client(
+            "http://shop", transport=transport, backoff=Backoff(deadline=deadline), timeout=timeout
+        )
+        colour.do(client.intent("x").post("/"))
+    assert [round(limit) for limit in limits] == [7, 5, 7]

@@ -63,6 +63,7 @@ EXPECTED = {
     "request-too-large": Known(),
     "not-found": Known(),
     "control-refused": Known(),
+    "terminal-error": Known(),
 }
 
 
