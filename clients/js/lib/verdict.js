@@ -24,9 +24,6 @@ const REFUSALS = new Map([
   ["idempotency-key-prohibited", refused(KeyRefused)],
   ["idempotency-key-reused", refused(KeyReused, true)],
   ["idempotency_error", refused(KeyReused, true)],
-]);
-// The edge stores, and marks, that it does not know how a service behind it ended.
-const LOST = new Map([
   ["outcome-unknown", refused(OutcomeUnknown)],
   ["outcome-not-kept", refused(OutcomeNotKept, true)],
 ]);
@@ -34,9 +31,9 @@ const LATER = new Set([408, 425, 429]);
 
 export function judge(answer, dialect) {
   const { status, code } = answer;
-  if (status < 500 && LOST.has(code)) return LOST.get(code);
-  if (isStored(answer)) return ANSWER;
+  // Marked or not: the edge stores that it does not know how a service behind it ended.
   if (status < 500 && REFUSALS.has(code)) return REFUSALS.get(code);
+  if (isStored(answer)) return ANSWER;
   if (status === 401 || status === 403) return refused(CredentialsRefused);
   const told = dialect.shouldRetry ? answer.headers.get(dialect.shouldRetry) : null;
   if (status < 400 || status === 422 || told === "false") return ANSWER;
