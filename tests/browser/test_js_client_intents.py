@@ -170,17 +170,24 @@ def test_no_credentials_are_kept(web_shop: WebShop, page: Page) -> None:
 
 
 def test_two_tabs_have_one_key(web_shop: WebShop, page: Page) -> None:
-    tabs = [web_shop.visit(page.context) for _ in range(2)]
-    many = """
-    const asked = Array.from({ length: 20 }, (_, n) => shop().intent(`checkout:${n}`));
-    window.keys = Promise.all(asked).then((all) => all.map((each) => each.key));
+    """Each with two clients that ask for the same names, all of them at a word of a third tab."""
+    *tabs, third = [web_shop.visit(page.context) for _ in range(3)]
+    capture = """
+    const clients = [];
+    for (const _ of [1, 2]) clients.push(shop({ intents: await indexedDBIntents() }));
+    const names = Array.from({ length: 20 }, (_, n) => `checkout:${n}`);
+    const start = new BroadcastChannel("start");
+    const told = new Promise((go) => { start.onmessage = go; });
+    const asked = () => names.flatMap((name) => clients.map((each) => each.intent(name)));
+    window.keys = told.then(() => Promise.all(asked())).then((all) => all.map((each) => each.key));
     """
     for tab in tabs:
-        web_shop.run(tab, many)
+        web_shop.run(tab, capture)
+    third.evaluate("new BroadcastChannel('start').postMessage('go')")
     one, other = [tab.evaluate("window.keys") for tab in tabs]
 
     assert one == other
-    assert len(set(one)) == 20
+    assert (len(one), len(set(one))) == (40, 20)
     captured = [
         each for tab in tabs for each in tab.evaluate("window.events") if each["type"] == "captured"
     ]
