@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from starlette.routing import Match, Route
@@ -21,7 +21,7 @@ from oncekey.core.errors import NotFound, OnceKeyError, StoreError
 from oncekey.core.ledger import Ledger
 from oncekey.core.scope import PLATFORM_LEVEL
 from oncekey.durable.engine import Engine
-from oncekey.integrations.asgi import Protection, Scope, Send, respond
+from oncekey.integrations.asgi import Message, Protection, Scope, Send, respond
 from oncekey.wire.credentials import secret_in
 from oncekey.wire.exchange import endpoint_of
 from oncekey.wire.headers import lines_of
@@ -105,12 +105,12 @@ class Api:
             "headers": headers,
             _CALLER: caller,
         }
-        sent: list[dict[str, Any]] = []
+        sent: list[Message] = []
 
-        async def receive() -> dict[str, Any]:
+        async def receive() -> Message:
             return {"type": "http.request", "body": body}
 
-        async def send(message: dict[str, Any]) -> None:
+        async def send(message: Message) -> None:
             sent.append(message)
 
         await self._serve(scope, receive, send)
@@ -260,7 +260,7 @@ def _fitting(scope: Scope, response: Response) -> Response:
 
 async def _live(receive: Receive, send: Send) -> None:
     while True:
-        message: dict[str, Any] = await receive()
+        message = await receive()
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return

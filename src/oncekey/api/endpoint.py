@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
@@ -20,7 +20,7 @@ from oncekey.wire.rule import Rule
 
 Policy = Literal["REQUIRED_A", "ACCEPTED", "PROHIBITED"]
 Access = Literal["open", "caller", "admin"]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
 class Parameter(NamedTuple):

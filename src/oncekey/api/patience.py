@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from typing import Any, TypeVar
 
 LONGEST = 60.0
 
 T = TypeVar("T")
-Message = dict[str, Any]
+Message = MutableMapping[str, Any]
 
 
 class Patience:

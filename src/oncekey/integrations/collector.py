@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any
 
@@ -19,7 +19,7 @@ from oncekey.wire.headers import kept
 from oncekey.wire.problem import Response, problem, ran_but_not_stored
 from oncekey.wire.rule import Rule
 
-Message = dict[str, Any]
+Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 
 
@@ -55,7 +55,7 @@ class Collector:
         self._size = 0
         self._way = ""
 
-    async def run(self, app: Any, scope: dict[str, Any], receiver: Receiver) -> None:
+    async def run(self, app: Any, scope: MutableMapping[str, Any], receiver: Receiver) -> None:
         claim = self._claim
         scope["oncekey.claim"] = claim
         if scope.get("extensions"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from typing import Any
 
 from oncekey.wire.body import Body
@@ -17,7 +17,7 @@ class Receiver:
     __slots__ = ("_chunks", "_finished", "_next", "_open", "_receive", "_waiting")
 
     def __init__(
-        self, body: bytes | Body, receive: Callable[[], Awaitable[dict[str, Any]]]
+        self, body: bytes | Body, receive: Callable[[], Awaitable[MutableMapping[str, Any]]]
     ) -> None:
         self._receive = receive
         self._chunks: Iterator[bytes] | None = None
@@ -32,7 +32,7 @@ class Receiver:
         self._finished = False
         self._open = False
 
-    async def __call__(self) -> dict[str, Any]:
+    async def __call__(self) -> MutableMapping[str, Any]:
         chunk = self._next
         if chunk is not None:
             following = self._next = next(self._chunks, None) if self._chunks else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -24,7 +24,7 @@ _POLICIES = {
 }
 _OK, _BROKEN = 200, 500
 
-Send = Callable[[dict[str, Any]], Awaitable[None]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class Request:
@@ -36,7 +36,7 @@ class Request:
         self,
         watch: Watch | None,
         observe: Observer,
-        carried: dict[str, Any],
+        carried: MutableMapping[str, Any],
         place: str,
         rule: Rule,
     ) -> None:
@@ -103,7 +103,7 @@ class Request:
         if self.seen is None or not self.first:
             return send
 
-        async def send_on(message: dict[str, Any]) -> None:
+        async def send_on(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 self.status = message["status"]
             await send(message)
@@ -168,7 +168,7 @@ class Flowing:
                 self._request.end(self._request.status or None)
 
 
-def lines_in(carried: dict[str, Any]) -> list[tuple[bytes, bytes]]:
+def lines_in(carried: MutableMapping[str, Any]) -> list[tuple[bytes, bytes]]:
     """Of a request what says which trace it belongs to, from an ASGI scope or a WSGI environ."""
     if "headers" in carried:
         lines: list[tuple[bytes, bytes]] = carried["headers"]
