@@ -55,7 +55,6 @@ def github(asked: list[str]) -> Iterator[str]:
 def test_the_guide_is_followed(serve: Serve, tmp_path: Path) -> None:
     asked: list[str] = []
     with github(asked) as api:
-        environ = {"GITHUB_API": api, "GITHUB_TOKEN": "token"}
-        Guided(PAGE, serve, tmp_path, **environ).guide.follow()
+        Guided(PAGE, serve, tmp_path, GITHUB_API=api, GITHUB_TOKEN="token").guide.follow()
     hook = "/repos/acme/shop/hooks/42/deliveries"
     assert asked == [f"GET {hook}", f"POST {hook}/5/attempts", f"POST {hook}/1/attempts"]

@@ -35,14 +35,15 @@ def server(postgres: PostgresServer) -> Iterator[PostgresServer]:
 def test_the_guide_is_followed(serve: Serve, server: PostgresServer, tmp_path: Path) -> None:
     ports = {5432: server.port, 8701: unused_port()}
     # The store is the one that the page says, by its file and then by its variable.
-    environ = {"ONCEKEY_STORE__URL": "", "PATH": with_tools()}
 
     def move_when_stopped(line: str) -> None:
         site.stop()
         assert site.type(line) == "moved\n"
 
     acts = {"python move.py": move_when_stopped}
-    site = Guided(PAGE, serve, tmp_path, ports=ports, acts=acts, **environ)
+    site = Guided(
+        PAGE, serve, tmp_path, ports=ports, acts=acts, ONCEKEY_STORE__URL="", PATH=with_tools()
+    )
     site.guide.follow()
     assert "shop_app" in site.servers[-1].banner
     assert len(site.servers) == 2

@@ -66,7 +66,7 @@ def test_an_answer_that_gets_lost_makes_no_second_payment(
     order = shop.order("o-1")
     assert shop.end_of(order) == "not paid: canceled"
     assert [each["status"] for each in shop.stripe.payments] == ["canceled"]
-    assert shop.stripe.keys[:2] == [f"{order}:create-payment"] * 2
+    assert len(set(shop.stripe.keys[:2])) == 1
 
 
 def test_a_kill_after_the_payment_makes_no_second_one(
@@ -87,6 +87,7 @@ def test_a_kill_after_the_payment_makes_no_second_one(
     shop.open()
     assert shop.end_of(order) == "not paid: canceled"
     assert len(shop.stripe.payments) == 1
+    assert len(set(shop.stripe.keys[:2])) == 1
 
 
 def test_what_stripe_tells_first_is_found(serve: Serve, tmp_path: Path, stripe: Any) -> None:
