@@ -169,7 +169,8 @@ class Acting:
             idempotency_key=task.key,
         )
         told = {"event_id": answer.event_id, "matched": answer.matched}
-        return Done({"status": "published", **told}, f"as {key}, which fits {answer.matched} waits")
+        waits = "1 wait" if answer.matched == 1 else f"{answer.matched} waits"
+        return Done({"status": "published", **told}, f"as {key}, which fits {waits}")
 
     async def _resolve(self, task: Task, expression: str) -> Done:
         content = content_of(task.event, task.item)

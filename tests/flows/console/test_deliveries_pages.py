@@ -242,7 +242,7 @@ async def test_it_resolved_and_the_workflow_waits_for_something_else(
     assert f"Workflow family {workflow} waiting It has what the delivery brought" in words
     assert f'href="/console/workflows/{workflow}"' in page
     page = await look(operator, identifier="evt_1")
-    told = "It was published as an event (as family:sent, which fits 1 waits)."
+    told = "It was published as an event (as family:sent, which fits 1 wait)."
     assert told in words_of(page)
     assert re.search(r'href="/console/events/ev_[0-9a-f]{16}"', page)
 
