@@ -1,21 +1,34 @@
 """The page on rotating secrets: followed beside the edge, and true of what is only told."""
 
 import re
-from dataclasses import replace
+import signal
+import time
 from pathlib import Path
 
+import httpx
 import pytest
+from joserfc.jwk import RSAKey
 
-from oncekey.config import Settings
-from oncekey.config.auth_settings import JwtSettings
-from oncekey.config.changes import change_of
 from tests.fixtures.guided import Guided
 from tests.fixtures.pages import DOCS
 from tests.fixtures.ports import unused_port
 from tests.fixtures.served import ROOT, Serve
 from tests.fixtures.terminals import terminals
+from tests.fixtures.tokens import claims_of, jwks_of, rsa, signed
 
 PAGE = DOCS / "how-to" / "rotate-secrets.md"
+EDGE = """
+[auth.jwt]
+jwks_file = "keys.json"
+
+[upstreams.orders]
+url = "http://127.0.0.1:{port}"
+
+[[routes]]
+path = "/orders"
+methods = ["GET"]
+upstream = "orders"
+"""
 
 
 def test_the_page_is_followed(serve: Serve, tmp_path: Path) -> None:
@@ -30,12 +43,25 @@ def test_the_page_is_followed(serve: Serve, tmp_path: Path) -> None:
         assert site.type("oncekey apikeys list").count(f"service:{own}") == 2
 
 
-def test_what_keys_of_tokens_a_reload_takes_over() -> None:
-    new = Settings()
-    new = replace(new, auth=replace(new.auth, jwt=JwtSettings(jwks_file="keys.json")))
-    change = change_of(Settings(), new)
-    assert change.settings.auth == new.auth
-    assert change.waiting == ()
+def test_a_key_that_was_added_to_the_file_is_good_after_a_reload(
+    serve: Serve, tmp_path: Path
+) -> None:
+    old, new = rsa("old"), rsa("new")
+    (tmp_path / "keys.json").write_bytes(jwks_of(old))
+    # Where nobody is let in, the answer is 401; where somebody is, the service is asked, and away.
+    (tmp_path / "oncekey.toml").write_text(EDGE.format(port=unused_port()))
+    served = serve()
+
+    def ask(key: RSAKey) -> int:
+        token = signed(key, claims_of(exp=int(time.time()) + 300), {"alg": "RS256", "kid": key.kid})
+        headers = {"authorization": f"Bearer {token}"}
+        return httpx.get(f"{served.url}/orders", headers=headers).status_code
+
+    assert (ask(old), ask(new)) == (502, 401)
+    (tmp_path / "keys.json").write_bytes(jwks_of(new, old))
+    served.signal(signal.SIGHUP)
+    assert "again" in served.hear()
+    assert (ask(old), ask(new)) == (502, 502)
 
 
 def test_every_setting_that_holds_a_secret_is_told_of() -> None:
