@@ -41,7 +41,7 @@ chaos: venv $(VENV)/.restate ## run the tests that kill processes and databases 
 	$(BIN)/pytest -m chaos $(ARGS)
 
 docs: venv $(BIN)/nginx $(VENV)/.chromium ## build the documentation into build/site, run every snippet and check every page
-	$(MKDOCS) build --quiet --strict --site-dir build/site
+	$(MKDOCS) build --strict
 	$(BIN)/pytest tests/docs $(ARGS)
 
 preview: venv ## show the documentation while it is written: http://127.0.0.1:8702

@@ -94,6 +94,18 @@ def test_missing_tables_are_a_warning_where_databases_are_checked(database: str)
     assert checks.check_tables(databases=None) == []
 
 
+@pytest.mark.parametrize("database", ["file"], indirect=True)
+def test_migrate_does_not_warn_of_what_it_mends(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call_command("migrate", "oncekey", "zero", database=database, verbosity=0)
+    try:
+        monkeypatch.setattr("sys.argv", ["manage.py", "migrate"])
+        assert checks.check_tables(databases=[database]) == []
+    finally:
+        call_command("migrate", "oncekey", database=database, verbosity=0)
+
+
 def test_the_ledger_goes_where_django_goes() -> None:
     postgres = connections["postgres"].copy()
     postgres.settings_dict.update(

@@ -21,6 +21,7 @@ from oncekey.client.errors import (
     IntentTooOld,
     KeyRefused,
     KeyReused,
+    NotRecovered,
     OutcomeNotKept,
     OutcomeUnknown,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "KeyRefused",
     "KeyReused",
     "MemoryIntents",
+    "NotRecovered",
     "OutcomeNotKept",
     "OutcomeUnknown",
     "Retrying",

@@ -3,6 +3,7 @@
 ClientError                 `answer` is the server's, where there is one; `key` is the intent's
 ├── GaveUp                  no answer within the attempts and the time; the intent is pending
 ├── InFlight                it is still running there; ask again
+├── NotRecovered            asked what became of it, the server says something else
 ├── KeyReused               the server knows the key with another request (422)
 ├── OutcomeUnknown          the server does not know whether it took effect (409)
 ├── OutcomeNotKept          it took effect, and its answer was not kept (409)
@@ -52,6 +53,12 @@ class InFlight(ClientError):
 
     code = "in-flight"
     retryable = True
+
+
+class NotRecovered(ClientError):
+    """The server did not say what became of it: its answer is not marked as the stored one."""
+
+    code = "not-recovered"
 
 
 class KeyReused(errors.KeyReused, ClientError):

@@ -15,7 +15,14 @@ import httpx
 from oncekey.client.answer import Answer, Kept, Source, kept_of
 from oncekey.client.backoff import Backoff
 from oncekey.client.dialect import Dialect
-from oncekey.client.errors import ClientError, GaveUp, InFlight, IntentChanged, IntentTooOld
+from oncekey.client.errors import (
+    ClientError,
+    GaveUp,
+    InFlight,
+    IntentChanged,
+    IntentTooOld,
+    NotRecovered,
+)
 from oncekey.client.happenings import Answered, Attempted, Failed, Happening, Retrying
 from oncekey.client.intents import Frozen, Intents, Record
 from oncekey.client.verdict import Again, Stop, Verdict, verdict_of
@@ -118,11 +125,12 @@ class Sending:
             return (yield from self._over(answer))
         if answer.status_code == 202:
             raise self._failed(InFlight(key=self.record.key, answer=answer))
+        if answer.status_code == 404:
+            return None
         # Without the mark it is not the answer to the intent, whatever it is.
         verdict = self._verdict(answer)
-        if isinstance(verdict, Stop):
-            raise self._failed(verdict.error(key=self.record.key, answer=answer))
-        return None
+        error = verdict.error if isinstance(verdict, Stop) else NotRecovered
+        raise self._failed(error(key=self.record.key, answer=answer))
 
     # -- until it is known ---------------------------------------------------------------
 
@@ -159,6 +167,9 @@ class Sending:
                 return answer
             failures += not again.running
             pause = terms.backoff.pause(max(failures, 1), again.after, terms.random)
+            if again.running:
+                # One that was taken over may be asked for at once, and may run for long.
+                pause = max(pause, terms.backoff.first)
             spent = (terms.clock.steady() - started) / 1000
             if failures >= terms.backoff.attempts or spent + pause > terms.backoff.deadline:
                 self._give_up(again.reason, answer, reply)

@@ -27,6 +27,7 @@ from oncekey.client import (
     Dialect,
     Failed,
     GaveUp,
+    NotRecovered,
     OutcomeUnknown,
     Retrying,
     SqliteIntents,
@@ -274,3 +275,22 @@ def test_no_attempt_takes_longer_than_there_is_time(colour: Colour) -> None:
         )
         colour.do(client.intent("x").post("/"))
     assert [round(limit) for limit in limits] == [7, 5, 7]
+
+
+@pytest.mark.parametrize("status", [200, 303, 405])
+def test_a_server_that_knows_no_recovery(colour: Colour, site: Site, status: int) -> None:
+    """A page for every address is no answer to an intent."""
+    script(site, Reply(status=500), Reply(b"<html>", status))
+    client = colour.client(site.url, backoff=Backoff(attempts=1))
+    with pytest.raises(GaveUp):
+        colour.do(client.intent("x").post("/"))
+    (intent,) = client.pending()
+    with pytest.raises(NotRecovered, match="not marked as the stored one"):
+        colour.do(intent.recover())
+    assert len(client.pending()) == 1
+
+
+def test_nobody_is_asked_in_a_tight_circle(colour: Colour, site: Site) -> None:
+    script(site, ours("claim-lost"), DONE)
+    colour.do(colour.client(site.url).intent("x").post("/"))
+    assert colour.rests == [0.2]
