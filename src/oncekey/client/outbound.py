@@ -4,7 +4,7 @@ a retry from another call, because every attempt of the operation sends the same
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from hashlib import blake2b
@@ -20,11 +20,12 @@ from oncekey.core.key import check_name
 from oncekey.core.outgoing import Outgoing, Place
 
 Existing = Literal["auto", "keep", "replace"]
-Client = TypeVar("Client")
+C = TypeVar("C")
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-# The service may not have done it, or is doing it still.
-_NOT_FOR_GOOD = frozenset({408, 409, 425, 429})
+# The service has not done it, or is doing it still.
+_NOT_FOR_GOOD = frozenset({401, 403, 407, 408, 409, 425, 429})
+_NAMED = "oncekey"
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
 _LONGEST_SECRET = 64
 _SITE: ContextVar[str] = ContextVar("oncekey-site", default="")
@@ -58,6 +59,10 @@ class Naming:
         """Give the request its key; None for one that has none, or brings its own."""
         if request.method in _SAFE:
             return None
+        named: Named | None = request.extensions.get(_NAMED)
+        if named is not None:
+            # Sent again by httpx itself, with credentials that it was asked for.
+            return named
         brought = request.headers.get(self._header, "")
         if brought and not self._gives_way(request, brought):
             return None
@@ -68,13 +73,14 @@ class Naming:
             return None
         place = calls.place(_site_of(request), _digest_of(request), brought)
         request.headers[self._header] = calls.key(place, self._secret)
-        return Named(calls, place)
+        named = request.extensions[_NAMED] = Named(calls, place)
+        return named
 
     def _gives_way(self, request: httpx.Request, brought: str) -> bool:
         """Stripe's library draws a random key for every call that was given none."""
         if self._existing == "auto":
-            ours = "stripe" in request.headers.get("user-agent", "").lower()
-            return ours and _UUID(brought) is not None
+            stripes = "stripe" in request.headers.get("user-agent", "").lower()
+            return stripes and _UUID(brought) is not None
         return self._existing == "replace"
 
 
@@ -84,12 +90,52 @@ class Named(NamedTuple):
     calls: Outgoing
     place: Place
 
-    def answered(self, status: int) -> None:
-        if status >= 500 or status in _NOT_FOR_GOOD:
-            self.calls.lost(self.place)
+    def answered(self, response: httpx.Response, body: type[Body | AsyncBody]) -> None:
+        """Its head is there; what comes of the rest is seen when it is read."""
+        if response.status_code >= 500 or response.status_code in _NOT_FOR_GOOD:
+            self.lost()
+        else:
+            response.stream = body(response.stream, self)
 
     def lost(self) -> None:
         self.calls.lost(self.place)
+
+
+class Body(httpx.SyncByteStream):
+    """The body of an answer. One that breaks off is no answer."""
+
+    def __init__(self, stream: Any, named: Named) -> None:
+        self._stream = stream
+        self._named = named
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield from self._stream
+        except httpx.TransportError:
+            self._named.lost()
+            raise
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class AsyncBody(httpx.AsyncByteStream):
+    """The same for `httpx.AsyncClient`."""
+
+    def __init__(self, stream: Any, named: Named) -> None:
+        self._stream = stream
+        self._named = named
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._stream:
+                yield chunk
+        except httpx.TransportError:
+            self._named.lost()
+            raise
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 class IdempotentTransport(httpx.BaseTransport):
@@ -113,7 +159,7 @@ class IdempotentTransport(httpx.BaseTransport):
         except BaseException:
             named.lost()
             raise
-        named.answered(response.status_code)
+        named.answered(response, Body)
         return response
 
     def close(self) -> None:
@@ -136,7 +182,7 @@ class AsyncIdempotentTransport(httpx.AsyncBaseTransport):
         except BaseException:
             named.lost()
             raise
-        named.answered(response.status_code)
+        named.answered(response, AsyncBody)
         return response
 
     async def aclose(self) -> None:
@@ -154,9 +200,10 @@ def derived_key(name: str, *, secret: str | bytes = b"") -> str:
 
 @contextmanager
 def call(name: str) -> Iterator[None]:
-    """Name the calls made inside, in place of method and address: for those of one kind that are
-    made at the same time, in whatever order. Each name counts by itself."""
-    token = _SITE.set(check_name(name))
+    """Name the calls made inside, in place of method and address: for those of one kind that an
+    attempt may make in another order, or leave out. Each name counts by itself; names inside of
+    names are joined."""
+    token = _SITE.set("/".join(filter(None, (_SITE.get(), check_name(name)))))
     try:
         yield
     finally:
@@ -168,7 +215,7 @@ def inside(claim: Claim) -> AbstractContextManager[None]:
     return within(claim)
 
 
-def protect(client: Client, **naming: Any) -> Client:
+def protect(client: C, **naming: Any) -> C:
     """Let an existing client send derived keys: one of httpx, or `stripe.HTTPXClient()`, whose
     own httpx clients cannot be given a transport. Answers the client."""
     found = [client, getattr(client, "_client", None), getattr(client, "_client_async", None)]

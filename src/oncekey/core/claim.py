@@ -20,7 +20,7 @@ class Claim:
 
     __slots__ = (
         "_ledger", "concluded", "created_at", "digest", "fence", "id", "joined", "lost",
-        "operation", "outgoing", "span",
+        "operation", "outgoing", "over", "span",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +45,8 @@ class Claim:
         """Known to have been taken over."""
         self.span: Any = None
         """Of the request that holds it, where that is traced."""
+        self.over = False
+        """Settled for good: nobody runs it again."""
         self.outgoing: Outgoing | None = None
         """The calls that it has made, where anybody counts them."""
 
@@ -153,7 +155,7 @@ class Claim:
             self.created_at, expires_at, completed_at, outcome, None,
         )  # fmt: skip
         record = make(Record, values)
-        self.concluded = True
+        self.concluded, self.over = True, shared
         if self.span is not None:
             self.span.settled()
         ledger.ended(self, record if shared else None)

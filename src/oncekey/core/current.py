@@ -1,7 +1,8 @@
 """The operation or step that runs here and now, for whoever names the calls that it makes.
 
-It goes where a context goes: into tasks that are begun and threads that are asked. It ends with the
-operation, so that what was left running behind it is nobody's retry.
+It goes where a context goes: into tasks that are begun, and threads that are given it. It is over
+when its outcome is everyone's: whoever still runs for it then is nobody's retry. One that failed or
+was taken over is not over, and what is left of it sends the keys that its retry sends.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ class Current(Protocol):
     outgoing: Outgoing | None
     """The calls of this attempt; made by the first of them."""
 
-    @property
-    def concluded(self) -> bool: ...
+    over: bool
+    """Whether nobody will do it again."""
 
     def seed(self) -> bytes: ...
 
@@ -36,11 +37,11 @@ CURRENT: ContextVar[Current | None] = ContextVar("oncekey", default=None)
 class Attempt:
     """One attempt of a step: `name` is that of the step, and where it stands."""
 
-    __slots__ = ("_name", "concluded", "outgoing")
+    __slots__ = ("_name", "outgoing", "over")
 
     def __init__(self, *name: str | int) -> None:
         self._name = name
-        self.concluded = False
+        self.over = False
         self.outgoing: Outgoing | None = None
 
     def seed(self) -> bytes:
@@ -74,9 +75,9 @@ async def _awaited(current: Current, result: Any) -> Any:
 
 
 def outgoing() -> Outgoing | None:
-    """The calls of what runs here; None outside of an operation, or when that has ended."""
+    """The calls of what runs here; None outside of an operation, or when that is over."""
     current = CURRENT.get()
-    if current is None or current.concluded:
+    if current is None or current.over:
         return None
     with _MAKING:
         # Two threads of one operation may come at once; they count together.

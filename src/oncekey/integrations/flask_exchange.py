@@ -58,7 +58,8 @@ class Exchange:
         """Store the response, then let it go; or give the one to send in its place."""
         gatherer = self._gatherer
         if gatherer.replacement is None:
-            self._gather(response)
+            with within(gatherer.claim):
+                self._gather(response)
         if gatherer.replacement is not None:
             response.close()
             return response_for(gatherer.replacement)

@@ -27,7 +27,7 @@ class Gatherer:
     def __init__(self, ledger: Ledger, rule: Rule, claim: Claim) -> None:
         self._ledger = ledger
         self._rule = rule
-        self._claim = claim
+        self.claim = claim
         self._held: list[bytes] = []
         self._size = 0
         self._way: Way | Literal["pass", "done"] = ""
@@ -86,34 +86,34 @@ class Gatherer:
 
     def lose(self, error: ClaimLost) -> None:
         """The app learnt first that its claim was taken over: its caller gets what was kept."""
-        if not self._claim.lost or self.leaving:
+        if not self.claim.lost or self.leaving:
             raise error
         self.replacement = self._answer_of_winner()
 
     def let_go(self) -> None:
         """A claim that was not concluded is given back. Whoever lets go has nobody to tell."""
-        if not self._claim.concluded:
+        if not self.claim.concluded:
             self._release()
 
     def give_up(self, error: BaseException) -> None:
         """Handlers that raise are retried; one that was cut off ended as a crash would."""
         if not isinstance(error, Exception):
-            self._claim.abandon()
-        elif self._claim.joined or not self._claim.concluded:
+            self.claim.abandon()
+        elif self.claim.joined or not self.claim.concluded:
             # What the app settled in its own transaction stays, if that was committed.
             self._release()
 
     def _release(self) -> None:
         with suppress(OnceKeyError):
-            self._claim.release()
+            self.claim.release()
 
     @property
     def concluded(self) -> bool:
-        return self._claim.concluded
+        return self.claim.concluded
 
     @property
     def marks(self) -> Headers:
-        return first_marks(self._claim.operation_id, stored=self._way != "pass")
+        return first_marks(self.claim.operation_id, stored=self._way != "pass")
 
     @property
     def is_keeping(self) -> bool:
@@ -161,19 +161,19 @@ class Gatherer:
     def _store_events(self) -> None:
         self.leaving = True
         self._way = "done"
-        if not self._is_final() or self._claim.concluded:
+        if not self._is_final() or self.claim.concluded:
             self.let_go()
         elif self._is_too_large():
-            self._claim.settle(Outcome(Kind.UNKEPT, self._status))
+            self.claim.settle(Outcome(Kind.UNKEPT, self._status))
         else:
             body = b"".join(self._held)
-            self._claim.settle(outcome_of(self._status, self._headers, body, self._rule))
+            self.claim.settle(outcome_of(self._status, self._headers, body, self._rule))
 
     # -- the store -----------------------------------------------------------------------
 
     def _keep(self, outcome: Outcome, *, final: bool) -> bool:
         """Settle or release. False when there is a replacement now."""
-        claim = self._claim
+        claim = self.claim
         if claim.concluded and not claim.lost and (final or not claim.joined):
             claim.take_back()
             return True
@@ -192,7 +192,7 @@ class Gatherer:
 
     def _answer_of_winner(self) -> Response:
         """Our claim was taken over: the answer is the one that was kept, if there is one yet."""
-        claim = self._claim
+        claim = self.claim
         record = self._ledger.attach(claim.operation.ref, WINNER_WAIT)
         if record is None:
             return problem("claim-lost", operation_id=claim.operation_id)

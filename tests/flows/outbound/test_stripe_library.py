@@ -25,13 +25,6 @@ def api() -> Iterator[tuple[StripeApi, str]]:
         yield made
 
 
-@pytest.fixture
-def ledger() -> Iterator[Ledger]:
-    made = oncekey.open("memory://")
-    yield made
-    made.close()
-
-
 @contextmanager
 def paying(url: str, http: stripe.HTTPXClient | None = None) -> Iterator[stripe.StripeClient]:
     chosen = http or protect(stripe.HTTPXClient(allow_sync_methods=True))

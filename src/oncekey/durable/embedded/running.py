@@ -35,6 +35,8 @@ _NOT_OURS = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
 
 async def drive(run: Run) -> None:
     """Run a workflow or a task until it is over, paused, or taken from this process."""
+    # Whoever started it may be an operation of its own, which this is no part of.
+    CURRENT.set(None)
     try:
         ending = await (_task(run) if run.definition.sort is Sort.TASK else _workflow(run))
     except OnceKeyError as error:
@@ -95,7 +97,9 @@ async def attempt(
         step = Attempt(run.id, seq, name)
         token = CURRENT.set(step)
         try:
-            return await _call(run, function, args)
+            value = await _call(run, function, args)
+            step.over = True
+            return value
         except _NOT_OURS as error:
             # A step that cancels something of its own, and trips over that, has failed.
             if is_cancelled() or run.must_stop() or not isinstance(error, asyncio.CancelledError):
@@ -106,7 +110,6 @@ async def attempt(
                 raise
             failed = error
         finally:
-            step.concluded = True
             CURRENT.reset(token)
             run.busy.discard(task)
         await try_later(run, seq, name, retry, failed)
