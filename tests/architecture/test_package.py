@@ -8,7 +8,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-EXTRAS = "all cel client django edge fastapi flask grpc otel postgres restate temporal vault".split()
+EXTRAS = (
+    "all cel client django edge fastapi flask grpc otel postgres restate temporal vault".split()
+)
 WITHOUT_EXTRAS = """
 import sys
 # msgspec takes typing_extensions where it is installed, and does without where it is not.

@@ -71,6 +71,31 @@ def test_an_answer_that_is_not_kept_can_be_asked_for_again(intents: Intents) -> 
     assert (known.request, known.answer, known.done_at) == (ORDER, None, 100)
 
 
+def test_the_first_answer_counts(intents: Intents) -> None:
+    record = intents.freeze(intents.capture("shop", "tea", "k1", 10, 0), ORDER, 11)
+    intents.settle(record, ANSWER, 100)
+    intents.settle(record, ANSWER._replace(status=422), 200)
+    found = intents.find(record)
+    assert found is not None
+    assert (found.answer, found.done_at) == (ANSWER, 100)
+
+
+def test_what_is_kept_can_be_found(intents: Intents) -> None:
+    record = intents.capture("shop", "tea", "k1", 10, 0)
+    frozen = intents.freeze(record, ORDER, 11)
+    assert intents.find(record) == frozen
+    intents.forget(record)
+    assert intents.find(record) is None
+    intents.capture("shop", "tea", "k2", 20, 0)
+    assert intents.find(record) is None
+
+
+def test_one_that_comes_back_is_as_old_as_it_was(intents: Intents) -> None:
+    record = intents.freeze(intents.capture("shop", "tea", "k1", 10, 0), ORDER, 11)
+    intents.forget(record)
+    assert intents.freeze(record, ORDER, 5000).sent_at == 11
+
+
 def test_the_key_is_a_fence(intents: Intents) -> None:
     old = intents.capture("shop", "tea", "k1", 10, 0)
     intents.forget(old)
@@ -157,8 +182,10 @@ def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "intents.db") as connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(SchemaTooNew):
-        SqliteIntents(tmp_path / "intents.db").capture("shop", "tea", "k1", 10, 0)
+    intents = SqliteIntents(tmp_path / "intents.db")
+    for _ in range(2):
+        with pytest.raises(SchemaTooNew):
+            intents.capture("shop", "tea", "k1", 10, 0)
 
 
 def test_a_large_file_is_tidied_up_bit_by_bit(tmp_path: Path) -> None:

@@ -42,10 +42,10 @@ export function judge(answer, dialect) {
 }
 
 // To the question what became of a request. Only what is marked as stored is its answer: some servers have a page for
-// every address.
+// every address. And only a server that has the routes may say that there is none.
 export function judgeRecovery(answer, dialect) {
   const stored = isStored(answer);
-  if (!stored && answer.status === 404) return NOTHING;
+  if (!stored && answer.status === 404 && answer.code === "not-found") return NOTHING;
   if (!stored && answer.status === 202) return refused(InFlight);
   const verdict = judge(answer, dialect);
   return verdict.is === "answer" && !stored ? refused(NotRecovered) : verdict;

@@ -232,7 +232,7 @@ test("one that was captured long ago and never sent is as good as new", async ()
 
 test("an answer is recovered by asking only", async () => {
   const known = { status: 201, body: "7", headers: REPLAYED };
-  const world = new World(new TypeError("cut"), { status: 404 }, { status: 202 }, known);
+  const world = new World(new TypeError("cut"), problem(404, "not-found"), { status: 202 }, known);
   const client = world.client({ attempts: 1, headers: { Authorization: "Bearer x" } });
   const intent = await client.intent("a");
   assert.equal(await intent.recover(), null);

@@ -94,7 +94,8 @@ for (const [given, expected] of [
 }
 
 const RECOVERED = [
-  [answer(404), "nothing"],
+  [answer(404, { problem: "not-found" }), "nothing"],
+  [answer(404), "refused NotRecovered false"],
   [answer(202), "refused InFlight false"],
   [answer(404, { headers: REPLAYED }), "answer"],
   [answer(202, { headers: REPLAYED }), "answer"],

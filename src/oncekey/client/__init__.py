@@ -24,6 +24,7 @@ from oncekey.client.errors import (
     NotRecovered,
     OutcomeNotKept,
     OutcomeUnknown,
+    Redirected,
 )
 from oncekey.client.happenings import (
     Answered,
@@ -65,6 +66,7 @@ __all__ = [
     "NotRecovered",
     "OutcomeNotKept",
     "OutcomeUnknown",
+    "Redirected",
     "Retrying",
     "SqliteIntents",
 ]

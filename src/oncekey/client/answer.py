@@ -41,6 +41,7 @@ class Answer(httpx.Response):
     ) -> None:
         lines = list(kept.headers)
         super().__init__(kept.status, headers=lines, content=kept.body, request=request)
+        self.kept = kept
         self.key = key
         self.source: Source = source
         self.attempts = attempts
@@ -84,7 +85,7 @@ class Answer(httpx.Response):
         return told if isinstance(told, str) else ""
 
 
-def kept_of(response: httpx.Response) -> Kept:
-    """Decoded, so that it can be read again without its connection."""
+def kept_of(response: httpx.Response, body: bytes) -> Kept:
+    """With its body unpacked, so that it can be read again."""
     lines = [(n, v) for n, v in response.headers.multi_items() if n.lower() not in _OF_THE_WIRE]
-    return Kept(response.status_code, tuple(lines), response.content)
+    return Kept(response.status_code, tuple(lines), body)

@@ -9,6 +9,8 @@ from email.utils import parsedate_to_datetime
 
 from oncekey.core.errors import ConfigurationError
 
+_SPREAD = 0.25
+
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
@@ -28,9 +30,9 @@ class Backoff:
 
     def pause(self, failures: int, after: float | None, random: Callable[[], float]) -> float:
         """Before the next attempt, after so many have failed. `after` is what the server said."""
+        # Callers that failed together do not come back together.
         if after is not None:
-            return min(after, self.longest_wait)
-        # Full jitter: callers that failed together do not come back together.
+            return min(after * (1 + _SPREAD * random()), self.longest_wait)
         highest = min(self.longest, self.first * 2.0 ** min(failures - 1, 32))
         return highest * random()
 
@@ -42,7 +44,7 @@ def seconds_in(value: str, now: float) -> float | None:
         return float(text[:9])
     try:
         date = parsedate_to_datetime(text)
-    except ValueError:
+        date = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
+        return max(0.0, date.timestamp() - now)
+    except (ValueError, OverflowError):
         return None
-    date = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
-    return max(0.0, date.timestamp() - now)

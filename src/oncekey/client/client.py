@@ -7,17 +7,20 @@ import random
 import time
 import uuid
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing, closing
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import httpx
 
+from oncekey.client.answer import Kept, kept_of
 from oncekey.client.backoff import Backoff
 from oncekey.client.dialect import ONCEKEY, Dialect
 from oncekey.client.happenings import Captured, Happening
 from oncekey.client.intent import AsyncIntent, Intent
 from oncekey.client.intents import Intents, MemoryIntents, Record
+from oncekey.client.line import Line
 from oncekey.client.request import thaw
 from oncekey.client.sending import Keep, Rest, Send, Steps, Terms
 from oncekey.client.sqlite.intents import SqliteIntents
@@ -26,27 +29,30 @@ from oncekey.core.errors import ConfigurationError
 from oncekey.core.key import check_name
 
 T = TypeVar("T")
+Draw = Callable[[], object]
 
 DAY = 24 * 3600.0
-_TIMEOUT = 30.0
 _BACKOFF = Backoff()
 # What would fail again in the same way.
-_OURS = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
+_OURS = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.TooManyRedirects)
+
+H = TypeVar("H", bound=httpx.Client | httpx.AsyncClient)
 
 
-class Caller:
+class Caller(Generic[H]):
     """What both colours have in common. See `Client`."""
 
-    def __init__(
-        self,
-        base_url: str,
-        intents: Intents | str | Path | None,
-        terms: dict[str, Any],
-        draw: Callable[[], object],
-    ) -> None:
-        self.origin = str(httpx.URL(base_url)).rstrip("/")
-        self.terms = Terms(intents=intents_of(intents), **terms)
+    def __init__(self, account: str, terms: Terms, draw: Draw, line: Line[H]) -> None:
+        place = httpx.URL(line.base_url).copy_with(userinfo=b"")
+        self.origin = f"{account} {place}".strip().rstrip("/")
+        self.terms = terms
         self._draw = draw
+        self._line = line
+
+    @property
+    def http(self) -> H:
+        """The client of httpx that everything goes through."""
+        return self._line.http()
 
     def _capture(self, name: str) -> Record:
         terms, now = self.terms, self.terms.clock.now()
@@ -57,14 +63,23 @@ class Caller:
             terms.tell(Captured(record.name, key))
         return record
 
+    def _until(self, sent: Send) -> float:
+        return self.terms.clock.steady() + sent.left * 1000
 
-class Client(Caller):
+    def _check_time(self, until: float, response: httpx.Response) -> None:
+        """An answer that comes drop by drop is never late by itself."""
+        if self.terms.clock.steady() > until:
+            raise httpx.ReadTimeout("the answer took too long", request=response.request)
+
+
+class Client(Caller[httpx.Client]):
     """For blocking code. `options` are those of `httpx.Client`: headers, auth, timeout, …
 
     `intents` is where keys are kept until answers are known: a file (`"intents.db"` or
     `"sqlite:///intents.db"`), or memory. A finished intent is remembered for `remember` seconds:
     asked for again, it gives the same answer without a request. `safe_for` is how long the server
     keeps keys; an older intent is not sent again by itself. `on_event` is told what happens.
+    Callers who share a file, and have accounts of their own there, say which: `account`.
     """
 
     def __init__(
@@ -72,6 +87,7 @@ class Client(Caller):
         base_url: str = "",
         *,
         intents: Intents | str | Path | None = None,
+        account: str = "",
         backoff: Backoff = _BACKOFF,
         dialect: Dialect = ONCEKEY,
         remember: float = DAY,
@@ -84,12 +100,13 @@ class Client(Caller):
         http: httpx.Client | None = None,
         **options: Any,
     ) -> None:
-        _check_http(http, options)
-        base_url = base_url or str(http.base_url if http else "")
-        terms = _terms(dialect, backoff, remember, safe_for, clock, random, on_event)
-        super().__init__(base_url, intents, terms, draw)
-        self._owns = http is None
-        self.http = http or httpx.Client(**{"base_url": base_url, "timeout": _TIMEOUT, **options})
+        line = Line(httpx.Client, base_url, http, options)
+        terms = Terms(
+            intents_of(intents), dialect, backoff, remember, safe_for,
+            clock or SystemClock(), random, on_event,
+        )  # fmt: skip
+        super().__init__(account, terms, draw, line)
+        self._keeps = terms.intents is not intents
         self._sleep = sleep
 
     def intent(self, name: str) -> Intent:
@@ -119,20 +136,30 @@ class Client(Caller):
     def _carry_out(self, step: Send | Rest | Keep) -> Any:
         match step:
             case Send():
-                try:
-                    return self.http.send(thaw(self.http, self.terms.dialect, step))
-                except _OURS:
-                    raise
-                except httpx.TransportError as error:
-                    return error
+                return self._send(step)
             case Rest(seconds):
                 return self._sleep(seconds)
             case Keep(function, arguments):
                 return function(*arguments)
 
+    def _send(self, sent: Send) -> Kept | httpx.RequestError:
+        until, body = self._until(sent), bytearray()
+        try:
+            response = self.http.send(thaw(self.http, self.terms.dialect, sent), stream=True)
+            with closing(response):
+                for chunk in response.iter_bytes():
+                    body += chunk
+                    self._check_time(until, response)
+        except _OURS:
+            raise
+        except httpx.RequestError as error:
+            return error
+        return kept_of(response, bytes(body))
+
     def close(self) -> None:
-        self.terms.intents.close()
-        if self._owns:
+        if self._keeps:
+            self.terms.intents.close()
+        if self._line.owned:
             self.http.close()
 
     def __enter__(self) -> Self:
@@ -147,7 +174,7 @@ class Client(Caller):
         self.close()
 
 
-class AsyncClient(Caller):
+class AsyncClient(Caller[httpx.AsyncClient]):
     """As `Client`, for async code: whatever asks the server is awaited. `options` are those of
     `httpx.AsyncClient`."""
 
@@ -156,6 +183,7 @@ class AsyncClient(Caller):
         base_url: str = "",
         *,
         intents: Intents | str | Path | None = None,
+        account: str = "",
         backoff: Backoff = _BACKOFF,
         dialect: Dialect = ONCEKEY,
         remember: float = DAY,
@@ -168,18 +196,17 @@ class AsyncClient(Caller):
         http: httpx.AsyncClient | None = None,
         **options: Any,
     ) -> None:
-        _check_http(http, options)
-        base_url = base_url or str(http.base_url if http else "")
-        terms = _terms(dialect, backoff, remember, safe_for, clock, random, on_event)
-        super().__init__(base_url, intents, terms, draw)
-        self._owns = http is None
-        self.http = http or httpx.AsyncClient(
-            **{"base_url": base_url, "timeout": _TIMEOUT, **options}
-        )
+        line = Line(httpx.AsyncClient, base_url, http, options)
+        terms = Terms(
+            intents_of(intents), dialect, backoff, remember, safe_for,
+            clock or SystemClock(), random, on_event,
+        )  # fmt: skip
+        super().__init__(account, terms, draw, line)
+        self._keeps = terms.intents is not intents
         self._sleep = sleep
 
     def intent(self, name: str) -> AsyncIntent:
-        """See `Client.intent`. Asks nobody, and does not wait for the disk."""
+        """See `Client.intent`. Asks nobody, and writes without waiting for the disk."""
         return AsyncIntent(self, self._capture(name))
 
     def pending(self) -> list[AsyncIntent]:
@@ -204,20 +231,30 @@ class AsyncClient(Caller):
     async def _carry_out(self, step: Send | Rest | Keep) -> Any:
         match step:
             case Send():
-                try:
-                    return await self.http.send(thaw(self.http, self.terms.dialect, step))
-                except _OURS:
-                    raise
-                except httpx.TransportError as error:
-                    return error
+                return await self._send(step)
             case Rest(seconds):
                 return await self._sleep(seconds)
             case Keep(function, arguments):
                 return await asyncio.to_thread(function, *arguments)
 
+    async def _send(self, sent: Send) -> Kept | httpx.RequestError:
+        until, body = self._until(sent), bytearray()
+        try:
+            response = await self.http.send(thaw(self.http, self.terms.dialect, sent), stream=True)
+            async with aclosing(response):
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    self._check_time(until, response)
+        except _OURS:
+            raise
+        except httpx.RequestError as error:
+            return error
+        return kept_of(response, bytes(body))
+
     async def aclose(self) -> None:
-        self.terms.intents.close()
-        if self._owns:
+        if self._keeps:
+            self.terms.intents.close()
+        if self._line.owned:
             await self.http.aclose()
 
     async def __aenter__(self) -> Self:
@@ -249,30 +286,3 @@ def intents_of(place: Intents | str | Path | None) -> Intents:
             return SqliteIntents(place)
         case _:
             return place
-
-
-def _terms(
-    dialect: Dialect,
-    backoff: Backoff,
-    remember: float,
-    safe_for: float,
-    clock: Clock | None,
-    random: Callable[[], float],
-    hook: Callable[[Happening], object] | None,
-) -> dict[str, Any]:
-    return {
-        "dialect": dialect,
-        "backoff": backoff,
-        "remember": remember,
-        "safe_for": safe_for,
-        "clock": clock or SystemClock(),
-        "random": random,
-        "hook": hook,
-    }
-
-
-def _check_http(http: object, options: dict[str, Any]) -> None:
-    if http is not None and options:
-        raise ConfigurationError(
-            f"{', '.join(sorted(options))}: give these to the httpx client that you bring"
-        )

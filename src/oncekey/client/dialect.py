@@ -16,9 +16,16 @@ class Dialect:
     """The header that names the operation."""
     conflicts: Literal["answer", "retry"] = "answer"
     """What a 409 is that does not say so itself: the application's answer, or still running."""
+    recovers: bool = True
+    """Whether there are routes to ask what became of a key."""
     should_retry: str = ""
     """A header whose `true` or `false` counts more than the status."""
 
 
 ONCEKEY = Dialect()
-STRIPE = Dialect(operation="Request-Id", conflicts="retry", should_retry="Stripe-Should-Retry")
+STRIPE = Dialect(
+    operation="Request-Id",
+    conflicts="retry",
+    recovers=False,
+    should_retry="Stripe-Should-Retry",
+)

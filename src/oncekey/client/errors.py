@@ -8,6 +8,7 @@ ClientError                 `answer` is the server's, where there is one; `key` 
 ├── OutcomeUnknown          the server does not know whether it took effect (409)
 ├── OutcomeNotKept          it took effect, and its answer was not kept (409)
 ├── KeyRefused              the server does not take the key: malformed, or not wanted here (400)
+├── Redirected              the server has it elsewhere (301, 302, 307, 308); nothing was done
 ├── CredentialsRefused      the server does not let the caller in (401, 403); the intent is pending
 ├── IntentChanged           the intent was captured with another request
 ├── IntentTooOld            the server may have forgotten the key: sending it again may repeat it
@@ -77,6 +78,12 @@ class KeyRefused(ClientError):
     """The server does not take this key."""
 
     code = "key-refused"
+
+
+class Redirected(ClientError):
+    """The server has this address elsewhere, and did nothing; send it there, as another intent."""
+
+    code = "redirected"
 
 
 class CredentialsRefused(ClientError):

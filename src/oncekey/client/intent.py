@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from oncekey.client.answer import Answer
-from oncekey.client.intents import Frozen, Record
-from oncekey.client.request import freeze
+from oncekey.client.intents import Record
+from oncekey.client.request import credentials_in, freeze
 from oncekey.client.sending import Keep, Sending, Steps
 
 if TYPE_CHECKING:
     from oncekey.client.client import AsyncClient, Client
 
+C = TypeVar("C", bound="Client | AsyncClient")
 
-class Captured:
+
+class BaseIntent(Generic[C]):
     """What both colours have in common."""
 
-    def __init__(self, client: Client | AsyncClient, record: Record) -> None:
+    def __init__(self, client: C, record: Record) -> None:
         self._sending = Sending(client.terms, record)
         self._terms = client.terms
-        self._http = client.http
+        self._client = client
 
     @property
     def name(self) -> str:
@@ -48,34 +50,28 @@ class Captured:
         sent = f", {self.method} {self.url}" if self.method else ""
         return f"<{type(self).__name__} {self.name!r}{sent}>"
 
-    def _posting(self, method: str, url: str, content: dict[str, Any]) -> Steps[Answer]:
-        frozen: Frozen = freeze(self._http, self._terms.dialect, method, url, content)
-        return self._sending.post(frozen)
+    def _sending_of(self, method: str, url: str, content: dict[str, Any]) -> Steps[Answer]:
+        frozen = freeze(self._client.http, self._terms.dialect, method, url, content)
+        return self._sending.send(frozen, credentials_in(content.get("headers")))
 
-    def _resuming(self, force: bool) -> Steps[Answer | None]:
-        return self._sending.resume(force=force)
+    def _resuming(self, force: bool, headers: Any) -> Steps[Answer | None]:
+        return self._sending.resume(credentials_in(headers), force=force)
 
-    def _recovering(self) -> Steps[Answer | None]:
-        return self._sending.recover()
+    def _recovering(self, headers: Any) -> Steps[Answer | None]:
+        return self._sending.recover(credentials_in(headers))
 
     def _abandoning(self) -> Steps[None]:
         yield Keep(self._terms.intents.forget, (self._sending.record,))
 
 
-class Intent(Captured):
+class Intent(BaseIntent["Client"]):
     """`content` are the arguments of httpx: `json`, `data`, `files`, `content`, `params`, and
-    `headers`, of which credentials are left out: those belong to the client."""
-
-    _client: Client
-
-    def __init__(self, client: Client, record: Record) -> None:
-        super().__init__(client, record)
-        self._client = client
+    `headers`. Credentials among these are sent, and never kept."""
 
     def request(self, method: str, url: str, **content: Any) -> Answer:
         """Send it, as often as it takes, and get its answer. The first request that an intent is
         given is the one that it stands for: another one is refused with `IntentChanged`."""
-        return self._client.drive(self._posting(method, url, content))
+        return self._client.drive(self._sending_of(method, url, content))
 
     def post(self, url: str, **content: Any) -> Answer:
         return self.request("POST", url, **content)
@@ -89,33 +85,27 @@ class Intent(Captured):
     def delete(self, url: str, **content: Any) -> Answer:
         return self.request("DELETE", url, **content)
 
-    def resume(self, *, force: bool = False) -> Answer | None:
-        """Send again what was on its way; None if nothing ever was. `force`: also when the server
-        may have forgotten the key."""
-        return self._client.drive(self._resuming(force))
+    def resume(self, *, force: bool = False, headers: Any = None) -> Answer | None:
+        """Send again what was on its way; None if nothing ever was, or it was given up. `force`:
+        also when the server may have forgotten the key. `headers`: credentials for this call."""
+        return self._client.drive(self._resuming(force, headers))
 
-    def recover(self) -> Answer | None:
+    def recover(self, *, headers: Any = None) -> Answer | None:
         """Ask the server what became of it, and cause nothing. None when it knows nothing of it;
         `InFlight` while it runs."""
-        return self._client.drive(self._recovering())
+        return self._client.drive(self._recovering(headers))
 
     def abandon(self) -> None:
         """Give it up: its key is forgotten, and its name is free."""
         self._client.drive(self._abandoning())
 
 
-class AsyncIntent(Captured):
+class AsyncIntent(BaseIntent["AsyncClient"]):
     """As `Intent`, to be awaited."""
-
-    _client: AsyncClient
-
-    def __init__(self, client: AsyncClient, record: Record) -> None:
-        super().__init__(client, record)
-        self._client = client
 
     async def request(self, method: str, url: str, **content: Any) -> Answer:
         """See `Intent.request`."""
-        return await self._client.drive(self._posting(method, url, content))
+        return await self._client.drive(self._sending_of(method, url, content))
 
     async def post(self, url: str, **content: Any) -> Answer:
         return await self.request("POST", url, **content)
@@ -129,13 +119,13 @@ class AsyncIntent(Captured):
     async def delete(self, url: str, **content: Any) -> Answer:
         return await self.request("DELETE", url, **content)
 
-    async def resume(self, *, force: bool = False) -> Answer | None:
+    async def resume(self, *, force: bool = False, headers: Any = None) -> Answer | None:
         """See `Intent.resume`."""
-        return await self._client.drive(self._resuming(force))
+        return await self._client.drive(self._resuming(force, headers))
 
-    async def recover(self) -> Answer | None:
+    async def recover(self, *, headers: Any = None) -> Answer | None:
         """See `Intent.recover`."""
-        return await self._client.drive(self._recovering())
+        return await self._client.drive(self._recovering(headers))
 
     async def abandon(self) -> None:
         """See `Intent.abandon`."""

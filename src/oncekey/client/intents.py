@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from oncekey.client.answer import Kept, Lines
+from oncekey.core.fork import around_forks
 
 
 class Frozen(NamedTuple):
@@ -48,8 +49,11 @@ class Intents(Protocol):
         """Keep what is about to be sent; on disk when this returns. Answers what is kept, which
         is somebody else's request if that was first."""
 
+    def find(self, record: Record) -> Record | None:
+        """What is kept of it by now; None when it was given up."""
+
     def settle(self, record: Record, answer: Kept | None, now: int) -> None:
-        """Its answer is known."""
+        """Its answer is known. The first one counts."""
 
     def forget(self, record: Record) -> None:
         """As if it had not been."""
@@ -66,6 +70,7 @@ class MemoryIntents:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._records: dict[tuple[str, str], Record] = {}
+        around_forks(self, in_child=MemoryIntents._renew)
 
     def capture(self, origin: str, name: str, key: str, now: int, forget_before: int) -> Record:
         with self._lock:
@@ -74,16 +79,19 @@ class MemoryIntents:
 
     def freeze(self, record: Record, request: Frozen, now: int) -> Record:
         with self._lock:
-            found = self._records.setdefault((record.origin, record.name), record)
+            # Given up meanwhile by somebody else: it is captured again, with the key it had.
+            bare = Record(record.origin, record.name, record.key, record.created_at)
+            found = self._records.setdefault((record.origin, record.name), bare)
             if found.key == record.key and found.request is None:
-                found = replace(found, request=request, sent_at=now)
+                sent_at = now if record.sent_at is None else record.sent_at
+                found = replace(found, request=request, sent_at=sent_at)
                 self._records[record.origin, record.name] = found
             return found
 
     def settle(self, record: Record, answer: Kept | None, now: int) -> None:
         with self._lock:
-            found = self._records.get((record.origin, record.name))
-            if found is not None and found.key == record.key:
+            found = self._found(record)
+            if found is not None and found.done_at is None:
                 asked = found.request
                 if answer is not None and asked is not None:
                     # What was asked is of no more use; an answer that is not kept is asked again.
@@ -92,10 +100,13 @@ class MemoryIntents:
                     found, request=asked, answer=answer, done_at=now
                 )
 
+    def find(self, record: Record) -> Record | None:
+        with self._lock:
+            return self._found(record)
+
     def forget(self, record: Record) -> None:
         with self._lock:
-            found = self._records.get((record.origin, record.name))
-            if found is not None and found.key == record.key:
+            if self._found(record) is not None:
                 del self._records[record.origin, record.name]
 
     def pending(self, origin: str) -> list[Record]:
@@ -108,6 +119,14 @@ class MemoryIntents:
 
     def close(self) -> None:
         """Nothing is held."""
+
+    def _found(self, record: Record) -> Record | None:
+        found = self._records.get((record.origin, record.name))
+        return found if found is not None and found.key == record.key else None
+
+    def _renew(self) -> None:
+        """In a forked child: whoever held the lock is not here."""
+        self._lock = threading.Lock()
 
     def _sweep(self, before: int) -> None:
         old = [

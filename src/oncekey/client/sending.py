@@ -8,11 +8,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import httpx
 
-from oncekey.client.answer import Answer, Kept, Source, kept_of
+from oncekey.client.answer import Answer, Kept, Lines, Source
 from oncekey.client.backoff import Backoff
 from oncekey.client.dialect import Dialect
 from oncekey.client.errors import (
@@ -36,13 +37,15 @@ log = logging.getLogger("oncekey.client")
 
 _LARGEST_REMEMBERED = 1 << 20
 _BY_KEY = "/by-idempotency-key/"
+_UNKNOWN = "not-found"
 
 
 class Send(NamedTuple):
-    """Send it once. The answer is a response, or the `httpx.TransportError` it ended with."""
+    """Send it once. The answer is what came, or the `httpx.RequestError` that it ended with."""
 
     request: Frozen
     key: str
+    credentials: Lines
     left: float
     """Seconds that there are for it."""
 
@@ -88,10 +91,12 @@ class Sending:
         self.record = record
         self._attempts = 0
         """Of the walk that is under way."""
+        self._credentials: Lines = ()
 
-    def post(self, request: Frozen) -> Steps[Answer]:
+    def send(self, request: Frozen, credentials: Lines = ()) -> Steps[Answer]:
         """Send the request, or learn what became of it."""
-        self._attempts, now = 0, self._terms.clock.now()
+        self._begin(credentials)
+        now = self._terms.clock.now()
         kept: Record = yield Keep(self._terms.intents.freeze, (self.record, request, now))
         assert kept.request is not None
         if kept.request.fingerprint != request.fingerprint:
@@ -106,31 +111,54 @@ class Sending:
             return (yield from self._over(remembered, keep=False))
         return (yield from self._until_known(kept.request))
 
-    def resume(self, *, force: bool = False) -> Steps[Answer | None]:
-        """Send what was frozen; nothing if it never was."""
-        self._attempts, request = 0, self.record.request
-        if request is None:
-            return None
-        return (yield from self._until_known(request, force=force))
+    def resume(self, credentials: Lines = (), *, force: bool = False) -> Steps[Answer | None]:
+        """Send what was frozen; nothing if it never was, or was given up."""
+        self._begin(credentials)
+        known = yield from self._look()
+        if known is not None or self.record.request is None:
+            return known
+        return (yield from self._until_known(self.record.request, force=force))
 
-    def recover(self) -> Steps[Answer | None]:
+    def recover(self, credentials: Lines = ()) -> Steps[Answer | None]:
         """Ask what became of it, and cause nothing."""
-        self._attempts, asked = 0, self.record.request
-        if asked is None:
-            return None
+        self._begin(credentials)
+        known = yield from self._look()
+        asked = self.record.request
+        if known is not None or asked is None:
+            return known
+        if not self._terms.dialect.recovers:
+            raise self._failed(NotRecovered("this server cannot be asked", key=self.record.key))
         path = httpx.URL(asked.url).copy_with(query=None, fragment=None)
         url = f"{str(path).rstrip('/')}{_BY_KEY}{self.record.key}"
         answer = yield from self._ask(Frozen("GET", url, (), b"", b""), "recovered")
+        return (yield from self._recovered(answer))
+
+    def _recovered(self, answer: Answer) -> Steps[Answer | None]:
+        """Only what is marked is the answer to the intent; and only who knows of the routes may
+        say that there is none."""
         if answer.replayed:
             return (yield from self._over(answer))
-        if answer.status_code == 202:
-            raise self._failed(InFlight(key=self.record.key, answer=answer))
-        if answer.status_code == 404:
+        if answer.status_code == 404 and answer.code == _UNKNOWN:
             return None
-        # Without the mark it is not the answer to the intent, whatever it is.
         verdict = self._verdict(answer)
-        error = verdict.error if isinstance(verdict, Stop) else NotRecovered
+        error: type[ClientError] = NotRecovered
+        if answer.status_code == 202:
+            error = InFlight
+        elif isinstance(verdict, Stop):
+            error = verdict.error
         raise self._failed(error(key=self.record.key, answer=answer))
+
+    def _begin(self, credentials: Lines) -> None:
+        self._attempts, self._credentials = 0, credentials
+
+    def _look(self) -> Steps[Answer | None]:
+        """What is kept of it by now, maybe by somebody else: its answer, if that is there."""
+        kept: Record | None = yield Keep(self._terms.intents.find, (self.record,))
+        bare = Record(self.record.origin, self.record.name, self.record.key, self.record.created_at)
+        self.record = kept or bare
+        if kept is None or kept.answer is None:
+            return None
+        return (yield from self._over(self._answer(kept.answer, "remembered"), keep=False))
 
     # -- until it is known ---------------------------------------------------------------
 
@@ -156,17 +184,17 @@ class Sending:
     def _ask(self, request: Frozen, source: Source) -> Steps[Answer]:
         """An answer that there is no use in asking for again."""
         terms, started, failures = self._terms, self._terms.clock.steady(), 0
-        while True:
+        for tries in count(1):
             self._attempts += 1
             terms.tell(Attempted(self.record.name, self.record.key, self._attempts))
             left = terms.backoff.deadline - (terms.clock.steady() - started) / 1000
-            reply = yield Send(request, self.record.key, left)
+            reply = yield Send(request, self.record.key, self._credentials, left)
             answer, again = self._judge(reply, source)
             if again is None:
                 assert answer is not None
                 return answer
             failures += not again.running
-            pause = terms.backoff.pause(max(failures, 1), again.after, terms.random)
+            pause = terms.backoff.pause(tries, again.after, terms.random)
             if again.running:
                 # One that was taken over may be asked for at once, and may run for long.
                 pause = max(pause, terms.backoff.first)
@@ -176,13 +204,14 @@ class Sending:
             name, key = self.record.name, self.record.key
             terms.tell(Retrying(name, key, self._attempts, again.reason, pause))
             yield Rest(pause)
+        raise AssertionError("there is always another attempt")
 
     def _judge(
-        self, reply: httpx.Response | httpx.TransportError, source: Source
+        self, reply: Kept | httpx.RequestError, source: Source
     ) -> tuple[Answer | None, Again | None]:
-        if isinstance(reply, httpx.TransportError):
+        if isinstance(reply, httpx.RequestError):
             return None, Again(f"{type(reply).__name__}: {reply}".rstrip(": "))
-        answer = self._answer(kept_of(reply), source, reply.request)
+        answer = self._answer(reply, source)
         verdict = self._verdict(answer)
         return answer, verdict if isinstance(verdict, Again) else None
 
@@ -212,7 +241,7 @@ class Sending:
 
     def _keep(self, answer: Answer) -> Steps[None]:
         terms, record = self._terms, self.record
-        kept = kept_of(answer) if len(answer.content) <= _LARGEST_REMEMBERED else None
+        kept = answer.kept if len(answer.kept.body) <= _LARGEST_REMEMBERED else None
         settle = Keep(terms.intents.settle, (record, kept, terms.clock.now()))
         try:
             yield settle if terms.remember > 0 else Keep(terms.intents.forget, (record,))
@@ -220,12 +249,12 @@ class Sending:
             # The caller has its answer all the same; the intent stays pending, and is replayed.
             log.exception("the answer to the intent %r cannot be kept", record.name)
 
-    def _answer(self, kept: Kept, source: Source, request: httpx.Request | None = None) -> Answer:
+    def _answer(self, kept: Kept, source: Source) -> Answer:
         asked = self.record.request
         assert asked is not None
         return Answer(
             kept,
-            request or httpx.Request(asked.method, asked.url),
+            httpx.Request(asked.method, asked.url),
             key=self.record.key,
             source=source,
             attempts=self._attempts,

@@ -44,6 +44,7 @@ _STOPS = {
     "idempotency-key-invalid": Stop(errors.KeyRefused, final=False),
     "idempotency-key-prohibited": Stop(errors.KeyRefused, final=False),
 }
+_MOVED = frozenset({301, 302, 307, 308})
 _LATER = frozenset({408, 425, 429})
 
 
@@ -56,6 +57,8 @@ def verdict_of(answer: Answer, dialect: Dialect, now: float) -> Verdict:
     if answer.replayed or code == "terminal-error":
         # Stored by the server, whatever it is: it would answer so again.
         return Known()
+    if status in _MOVED:
+        return Stop(errors.Redirected, final=False)
     if status in {401, 403}:
         return Stop(errors.CredentialsRefused, final=False)
     told = answer.headers.get(dialect.should_retry, "").lower() if dialect.should_retry else ""

@@ -11,6 +11,7 @@ from oncekey.client import (
     GaveUp,
     IntentChanged,
     IntentTooOld,
+    MemoryIntents,
 )
 from tests.fixtures.colours import Colour
 from tests.fixtures.frozen import FrozenClock
@@ -147,3 +148,47 @@ def test_captured_and_never_sent(colour: Colour, site: Site) -> None:
     assert colour.do(intent.recover()) is None
     script(site, DONE)
     assert colour.do(client.intent("x").post("/")).key == key
+
+
+def test_a_finished_intent_is_not_sent_by_resume(colour: Colour, site: Site) -> None:
+    script(site, Reply(status=500), DONE)
+    client = colour.client(site.url, backoff=Backoff(attempts=1))
+    with pytest.raises(GaveUp):
+        colour.do(client.intent("x").post("/", json=1))
+    (stale,) = client.pending()
+    colour.do(client.intent("x").resume())
+    # Whoever still has it from before learns the answer.
+    for act in (stale.resume, stale.recover, client.intent("x").resume):
+        answer = colour.do(act())
+        assert (answer.status_code, answer.source) == (201, "remembered")
+    assert len(site.heard) == 2
+
+
+def test_one_that_was_given_up_is_not_resumed(colour: Colour, site: Site) -> None:
+    script(site, Reply(status=500))
+    client = colour.client(site.url, backoff=Backoff(attempts=1))
+    with pytest.raises(GaveUp):
+        colour.do(client.intent("x").post("/"))
+    (stale,) = client.pending()
+    colour.do(client.intent("x").abandon())
+    assert colour.do(stale.resume()) is None
+    assert len(site.heard) == 1
+
+
+def test_other_headers_make_another_request(colour: Colour, site: Site) -> None:
+    script(site, DONE)
+    client = colour.client(site.url)
+    colour.do(client.intent("x").post("/", headers={"Stripe-Account": "acct_1"}))
+    with pytest.raises(IntentChanged):
+        colour.do(client.intent("x").post("/", headers={"Stripe-Account": "acct_2"}))
+
+
+def test_accounts_on_one_server_have_intents_of_their_own(colour: Colour, site: Site) -> None:
+    script(site, DONE)
+    intents = MemoryIntents()
+    anna, bert = (
+        colour.client(site.url, intents=intents, account=each) for each in ("anna", "bert")
+    )
+    colour.do(anna.intent("x").post("/"))
+    assert colour.do(bert.intent("x").post("/")).source == "sent"
+    assert len(set(keys(site))) == 2

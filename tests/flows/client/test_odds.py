@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,7 @@ from oncekey.client import (
     Dialect,
     Failed,
     GaveUp,
+    MemoryIntents,
     NotRecovered,
     OutcomeUnknown,
     Retrying,
@@ -43,6 +45,13 @@ from tests.fixtures.site import Heard, Reply, Site
         (lambda intent: intent.request("GET", "/"), InvalidInput, "GET has no effect"),
         (lambda intent: intent.post("/", content=b"x" * (9 << 20)), PayloadTooLarge, "8 MiB"),
         (lambda intent: intent.post("/", content=_parts()), InvalidInput, "as a whole"),
+        (lambda intent: intent.post("/", timeout=3), InvalidInput, "give timeout to the client"),
+        (lambda intent: intent.post("http://127.0.0.2:1/"), InvalidInput, "each server"),
+        (
+            lambda intent: intent.post("/", headers={"idempotency-key": "mine"}),
+            InvalidInput,
+            "leave it out",
+        ),
     ],
 )
 def test_what_cannot_be_sent(
@@ -277,7 +286,7 @@ def test_no_attempt_takes_longer_than_there_is_time(colour: Colour) -> None:
     assert [round(limit) for limit in limits] == [7, 5, 7]
 
 
-@pytest.mark.parametrize("status", [200, 303, 405])
+@pytest.mark.parametrize("status", [200, 303, 404, 405])
 def test_a_server_that_knows_no_recovery(colour: Colour, site: Site, status: int) -> None:
     """A page for every address is no answer to an intent."""
     script(site, Reply(status=500), Reply(b"<html>", status))
@@ -294,3 +303,85 @@ def test_nobody_is_asked_in_a_tight_circle(colour: Colour, site: Site) -> None:
     script(site, ours("claim-lost"), DONE)
     colour.do(colour.client(site.url).intent("x").post("/"))
     assert colour.rests == [0.2]
+
+
+def test_who_cannot_be_asked_is_not_asked(colour: Colour, site: Site) -> None:
+    script(site, Reply(status=500))
+    client = colour.client(site.url, dialect=STRIPE, backoff=Backoff(attempts=1))
+    with pytest.raises(GaveUp):
+        colour.do(client.intent("x").post("/"))
+    (intent,) = client.pending()
+    with pytest.raises(NotRecovered, match="cannot be asked"):
+        colour.do(intent.recover())
+    assert len(site.heard) == 1
+
+
+def test_credentials_in_an_address_are_the_clients(
+    colour: Colour, site: Site, tmp_path: Any
+) -> None:
+    script(site, Reply(status=500))
+    file = tmp_path / "intents.db"
+    url = site.url.replace("http://", "http://anna:{}@")
+    first = colour.client(
+        url.format("s3cr3t"),
+        intents=file,
+        params={"api_key": "s3cr3t"},
+        backoff=Backoff(attempts=1),
+    )
+    with pytest.raises(GaveUp):
+        colour.do(first.intent("x").post("/orders", params={"page": "1"}))
+    assert site.heard[0].headers["authorization"].startswith("Basic ")
+    assert "api_key=s3cr3t" in site.heard[0].path
+    assert b"s3cr3t" not in b"".join(each.read_bytes() for each in tmp_path.glob("intents.db*"))
+    assert "s3cr3t" not in repr(first.pending())
+
+    second = colour.client(url.format("changed"), intents=file, params={"api_key": "changed"})
+    script(site, DONE)
+    (intent,) = second.pending()
+    assert intent.url == f"{site.url}/orders?page=1"
+    colour.do(intent.resume())
+    assert site.heard[1].headers["authorization"] != site.heard[0].headers["authorization"]
+    assert site.heard[1].path == "/orders?page=1&api_key=changed"
+
+
+def test_credentials_of_one_call_are_sent_and_not_kept(
+    colour: Colour, site: Site, tmp_path: Any
+) -> None:
+    script(site, Reply(status=500), DONE)
+    client = colour.client(site.url, intents=tmp_path / "intents.db", backoff=Backoff(attempts=1))
+    with pytest.raises(GaveUp):
+        colour.do(client.intent("x").post("/", headers={"Authorization": "Bearer s3cr3t"}))
+    (intent,) = client.pending()
+    colour.do(intent.resume(headers={"Authorization": "Bearer new"}))
+    assert [each.headers["authorization"] for each in site.heard] == ["Bearer s3cr3t", "Bearer new"]
+    written = b"".join(each.read_bytes() for each in tmp_path.glob("intents.db*"))
+    assert b"s3cr3t" not in written
+
+
+def test_a_forked_process_has_a_line_of_its_own(site: Site) -> None:
+    """On the connections of its parent it would get the answers of its parent."""
+    made, brought = Client(site.url, trust_env=False), Client(http=httpx.Client(base_url=site.url))
+    before = made.http
+    child = os.fork()
+    if child == 0:
+        try:
+            assert made.http is not before
+            with pytest.raises(ConfigurationError, match="forked"):
+                brought.intent("x").post("/")
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert made.http is before
+    made.close()
+    brought.http.close()
+
+
+def test_what_is_brought_is_not_closed(tmp_path: Any) -> None:
+    intents = MemoryIntents()
+    with httpx.Client(base_url="http://shop") as http:
+        with Client(http=http, intents=intents) as client:
+            client.intent("x")
+        assert not http.is_closed
+        with pytest.raises(ConfigurationError, match="another server"):
+            Client("http://bank", http=http)

@@ -1,5 +1,7 @@
 """A client, and a server that answers as it is told: what is sent, and how often."""
 
+from collections.abc import AsyncIterator, Iterator
+
 import httpx
 import pytest
 
@@ -12,8 +14,10 @@ from oncekey.client import (
     KeyReused,
     OutcomeNotKept,
     OutcomeUnknown,
+    Redirected,
 )
 from tests.fixtures.colours import Colour
+from tests.fixtures.frozen import FrozenClock
 from tests.fixtures.scripted import DONE, keys, ours, script
 from tests.fixtures.site import Reply, Site
 
@@ -65,14 +69,14 @@ def test_what_may_change_is_sent_again_with_the_same_key_and_body(
 def test_the_server_says_when(colour: Colour, site: Site) -> None:
     script(site, Reply(status=503, headers={"Retry-After": "3"}), DONE)
     colour.do(colour.client(site.url).intent("x").post("/"))
-    assert colour.rests == [3.0]
+    assert colour.rests == [3.75]
 
 
 def test_still_running_uses_up_time_and_no_attempts(colour: Colour, site: Site) -> None:
     script(site, *[ours("request-in-progress")] * 20, DONE)
     client = colour.client(site.url, backoff=Backoff(attempts=2))
     assert colour.do(client.intent("x").post("/")).attempts == 21
-    assert colour.rests == [1.0] * 20
+    assert colour.rests == [1.25] * 20
 
 
 def test_nobody_there(colour: Colour, site: Site) -> None:
@@ -183,3 +187,66 @@ def test_better_credentials_finish_it(colour: Colour, site: Site) -> None:
     (intent,) = client.pending()
     assert colour.do(intent.resume()).status_code == 201
     assert len(set(keys(site))) == 1
+
+
+def test_it_is_elsewhere(colour: Colour, site: Site) -> None:
+    """Nothing was done there, and nothing is known."""
+    script(site, Reply(status=307, headers={"Location": "/orders/"}))
+    client = colour.client(site.url)
+    with pytest.raises(Redirected) as raised:
+        colour.do(client.intent("x").post("/orders"))
+    assert raised.value.answer is not None
+    assert raised.value.answer.headers["location"] == "/orders/"
+    assert len(client.pending()) == 1
+
+
+def test_an_answer_that_cannot_be_read_is_asked_for_again(colour: Colour) -> None:
+    answers = [
+        httpx.Response(200, headers={"Content-Encoding": "gzip"}, stream=Parts(b"no gzip")),
+        httpx.Response(200, content=b"done"),
+    ]
+    transport = httpx.MockTransport(lambda _: answers.pop(0))
+    answer = colour.do(colour.client("http://shop", transport=transport).intent("x").post("/"))
+    assert (answer.text, answer.attempts) == ("done", 2)
+
+
+def test_an_answer_that_comes_drop_by_drop_is_late_at_last(colour: Colour) -> None:
+    clock = FrozenClock()
+
+    class Drops(Parts):
+        def __iter__(self) -> Iterator[bytes]:
+            for _ in range(1000):
+                clock.advance(1000)
+                yield b"drop"
+            raise AssertionError("nobody looks at the time")
+
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, stream=Drops()))
+    client = colour.client(
+        "http://shop", transport=transport, clock=clock, backoff=Backoff(deadline=30)
+    )
+    with pytest.raises(GaveUp, match="the answer took too long"):
+        colour.do(client.intent("x").post("/"))
+
+
+class Parts(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A body for both colours."""
+
+    def __init__(self, *parts: bytes) -> None:
+        self._parts = parts
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._parts
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for part in self:
+            yield part
+
+
+def test_cookies_are_not_taken(colour: Colour, site: Site) -> None:
+    """A server that knows callers by them would take the second attempt for somebody else's."""
+    script(site, Reply(status=503, headers={"Set-Cookie": "session=1; Path=/"}), DONE)
+    colour.do(colour.client(site.url).intent("x").post("/"))
+    assert [each.headers.get("cookie") for each in site.heard] == [None, None]
+    own = colour.client(site.url, cookies={"mine": "1"})
+    colour.do(own.intent("x").post("/"))
+    assert site.heard[-1].headers["cookie"] == "mine=1"

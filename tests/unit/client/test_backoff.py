@@ -24,7 +24,9 @@ def test_jitter_stays_within(failures: int, drawn: float) -> None:
 
 
 def test_the_server_is_heard_within_reason() -> None:
-    assert Backoff().pause(1, 7.0, lambda: 1.0) == 7.0
+    assert Backoff().pause(1, 8.0, lambda: 0.0) == 8.0
+    # Never sooner, and not all of them at once.
+    assert Backoff().pause(1, 8.0, lambda: 1.0) == 10.0
     assert Backoff(longest_wait=20).pause(1, 86400.0, lambda: 1.0) == 20
 
 
@@ -37,6 +39,7 @@ def test_the_server_is_heard_within_reason() -> None:
         ("Tue, 14 Nov 2023 22:13:00 GMT", 0.0),
         ("", None),
         ("soon", None),
+        ("Fri, 31 Dec 99999 00:00:00 GMT", None),
         ("-1", None),
         ("1.5", None),
         ("²", None),

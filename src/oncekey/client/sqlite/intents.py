@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from oncekey.client.answer import Kept
 from oncekey.client.intents import Frozen, Record
 from oncekey.core.errors import SchemaTooNew, StoreUnavailable
+from oncekey.core.fork import around_forks
 
 T = TypeVar("T")
 
@@ -33,9 +34,9 @@ class SqliteIntents:
         self._path = Path(path)
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        self._process = 0
         self._inherited: list[sqlite3.Connection | None] = []
         """Those of a parent: to close one here would disturb the log that it writes."""
+        around_forks(self, in_child=SqliteIntents._renew)
 
     def capture(self, origin: str, name: str, key: str, now: int, forget_before: int) -> Record:
         whose = {"origin": origin, "name": name}
@@ -52,7 +53,8 @@ class SqliteIntents:
         whose = {"origin": record.origin, "name": record.name}
         method, url, headers, body, fingerprint = request
         row = {
-            "key": record.key, "now": now, "method": method, "url": url,
+            "key": record.key, "method": method, "url": url,
+            "sent_at": now if record.sent_at is None else record.sent_at,
             "headers": json.dumps(headers), "body": body, "fingerprint": fingerprint,
         }  # fmt: skip
 
@@ -65,6 +67,12 @@ class SqliteIntents:
 
         return self._run(act, durable=True)
 
+    def find(self, record: Record) -> Record | None:
+        whose = {"origin": record.origin, "name": record.name}
+        row = self._run(lambda connection: connection.execute(QUERIES["one"], whose).fetchone())
+        found = None if row is None else _record_of(row)
+        return found if found is not None and found.key == record.key else None
+
     def settle(self, record: Record, answer: Kept | None, now: int) -> None:
         row = {
             "origin": record.origin, "name": record.name, "key": record.key, "now": now,
@@ -75,7 +83,8 @@ class SqliteIntents:
 
     def forget(self, record: Record) -> None:
         row = {"origin": record.origin, "name": record.name, "key": record.key}
-        self._run(lambda connection: connection.execute(QUERIES["forget"], row))
+        # What was given up must not come back, and be sent.
+        self._run(lambda connection: connection.execute(QUERIES["forget"], row), durable=True)
 
     def pending(self, origin: str) -> list[Record]:
         found = self._run(
@@ -85,17 +94,17 @@ class SqliteIntents:
 
     def close(self) -> None:
         with self._lock:
-            if self._connection is not None and self._process == os.getpid():
+            if self._connection is not None:
                 self._connection.close()
             self._connection = None
 
     def _run(self, act: Callable[[sqlite3.Connection], T], *, durable: bool = False) -> T:
         try:
             with self._lock:
-                connection = self._open()
+                connection = self._connection = self._connection or self._open()
                 connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-                connection.execute("BEGIN IMMEDIATE")
                 try:
+                    connection.execute("BEGIN IMMEDIATE")
                     result = act(connection)
                     connection.execute("COMMIT")
                 except BaseException:
@@ -106,17 +115,23 @@ class SqliteIntents:
             raise StoreUnavailable(f"the intents in {self._path}: {error}") from error
 
     def _open(self) -> sqlite3.Connection:
-        """A connection of this process: one that was inherited by a fork must not be used."""
-        if self._connection is None or self._process != os.getpid():
-            self._inherited.append(self._connection)
-            # Made first, so that nobody else can ever read it; the log beside it is made alike.
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
-            self._connection = sqlite3.connect(
-                self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            self._process = os.getpid()
-            self._prepare(self._connection)
-        return self._connection
+        # Made first, so that nobody else can ever read it; the log beside it is made alike.
+        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+        connection = sqlite3.connect(
+            self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _renew(self) -> None:
+        """In a forked child: the connection is the parent's, and so is whoever held the lock."""
+        self._lock = threading.Lock()
+        self._inherited.append(self._connection)
+        self._connection = None
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA journal_mode = WAL")

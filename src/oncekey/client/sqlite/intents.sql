@@ -42,7 +42,7 @@ FROM intents WHERE origin = :origin AND name = :name
 
 -- name: freeze
 -- Whoever is first says what is sent.
-UPDATE intents SET sent_at = :now, method = :method, url = :url, headers = :headers, body = :body,
+UPDATE intents SET sent_at = :sent_at, method = :method, url = :url, headers = :headers, body = :body,
     fingerprint = :fingerprint
 WHERE origin = :origin AND name = :name AND key = :key AND method IS NULL
 
@@ -50,7 +50,7 @@ WHERE origin = :origin AND name = :name AND key = :key AND method IS NULL
 -- What was asked is of no more use once its answer is there; an answer that is not kept is asked for again.
 UPDATE intents SET done_at = :now, status = :status, answer_headers = :headers, answer = :body,
     body = CASE WHEN :status IS NULL THEN body ELSE x'' END
-WHERE origin = :origin AND name = :name AND key = :key
+WHERE origin = :origin AND name = :name AND key = :key AND done_at IS NULL
 
 -- name: forget
 DELETE FROM intents WHERE origin = :origin AND name = :name AND key = :key
