@@ -196,7 +196,7 @@ def test_without_the_extra_it_says_what_to_install(oncekey: Run, shop: Path) -> 
     done = oncekey("serve", "--app", "shop:app", PYTHONPATH=str(shop / "hide"))
     assert done.returncode == 1
     assert done.stderr == (
-        "error: No module named 'uvicorn'; serving needs it: pip install 'oncekey[edge]'\n"
+        "error: serving needs more: pip install 'oncekey[edge]' (No module named 'uvicorn')\n"
     )
 
 

@@ -69,7 +69,7 @@ def serve(
     try:
         from oncekey.cli.server import run
     except ModuleNotFoundError as error:
-        raise Failure(f"{error}; serving needs it: pip install 'oncekey[edge]'") from error
+        raise Failure(f"serving needs more: pip install 'oncekey[edge]' ({error})") from error
     run(settings, read)
 
 

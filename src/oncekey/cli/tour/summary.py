@@ -25,8 +25,10 @@ def play(stage: Stage) -> None:
     teller.lines(
         [
             ("oncekey serve --app shop:app", "your own app, with its requests made safe to retry"),
-            ("make serve", "in the repository: the quickstart, with lines to try"),
-            ("http://127.0.0.1:8700/console", "then: keys, workflows and webhooks in a browser"),
-            ("docs/quickstart.md", "from nothing to a route that is safe to retry"),
+            (
+                "http://127.0.0.1:8700/console",
+                "while it runs: keys, workflows and webhooks to look at",
+            ),
+            ("https://oncekey.dev/quickstart/", "from nothing to a route that is safe to retry"),
         ]
     )

@@ -29,9 +29,10 @@ def console_of(*, color: bool = True, **options: Any) -> Console:
     if not color or os.environ.get("NO_COLOR"):
         # Without a colour system rich writes no style at all, also no bold one.
         options |= {"color_system": None, "no_color": True}
-    # rich takes any dumb terminal for one of 80 columns.
-    width = options.pop("width", None) or shutil.get_terminal_size().columns
-    return Console(markup=False, emoji=False, highlight=False, width=min(width, _WIDEST), **options)
+    # rich takes any dumb terminal for one of 80 columns, unless it is given both.
+    columns, lines = shutil.get_terminal_size()
+    options["width"] = min(options.get("width") or columns, _WIDEST)
+    return Console(markup=False, emoji=False, highlight=False, **{"height": lines, **options})
 
 
 class Teller:
