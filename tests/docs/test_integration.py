@@ -1,18 +1,28 @@
 """The guide for those who call: typed beside an edge, by curl, by Python and by Node.js."""
 
+import os
 import re
+import subprocess
+import sys
 import time
+from email.utils import formatdate
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
+from oncekey.core.finality import is_final_status
 from oncekey.core.key import MAX_KEY_LENGTH
 from oncekey.schedules.signing import sign
 from oncekey.wire.problem import codes
+from tests.fixtures.guide import files_of
 from tests.fixtures.guided import Guided
 from tests.fixtures.pages import DOCS
 from tests.fixtures.ports import unused_port
+from tests.fixtures.scripted import ours, script
 from tests.fixtures.served import ROOT, Serve
+from tests.fixtures.site import Reply, Site
 from tests.fixtures.terminals import terminals
 
 PAGE = DOCS / "integration.md"
@@ -35,7 +45,7 @@ NOT_OF_ROUTES = {
     *("condition-invalid", "control-refused", "delivery-failed", "delivery-in-flight"),
     *("delivery-postponed", "identifier-missing", "invalid-input", "key-conflict", "name-unknown"),
     *("payload-too-large", "promise-over", "request-key-invalid", "schedule-invalid"),
-    *("secrets-unavailable", "signature-invalid", "terminal-error", "value-unserialisable"),
+    *("secrets-unavailable", "signature-invalid", "value-unserialisable"),
 }
 
 
@@ -63,6 +73,71 @@ def test_a_problem_has_the_status_of_the_table(line: str) -> None:
     for status, names in re.findall(r"(\d{3}) ((?:\[`[a-z-]+`\]\([^)]*\)(?:, (?=\[))?)+)", line):
         for name in re.findall(r"`([a-z-]+)`", names):
             assert codes()[name][0] == int(status)
+
+
+PROGRAMS = {"plain.py": sys.executable, "order.mjs": "node"}
+LONG_AGO = "Wed, 21 Oct 2015 07:28:00 GMT"
+JSON = {"Content-Type": "application/json"}
+PLACED = Reply(b'{"item": "tea"}', 201, JSON)
+REPLAYED = {**JSON, "Idempotent-Replayed": "true"}
+
+
+def run(name: str, site: Site, folder: Path) -> str:
+    """One of the programs of the page, with this API in the place of its own."""
+    file = folder / name
+    file.write_text(files_of(PAGE)[name].replace("https://api.example.com", site.url))
+    done = subprocess.run(
+        [PROGRAMS[name], str(file)],
+        env={**os.environ, "TOKEN": "ok_none"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+class TestProgram:
+    @pytest.mark.parametrize("after", [LONG_AGO, "0", "when it suits you"])
+    def test_it_comes_again_when_it_is_told(
+        self, name: str, after: str, site: Site, tmp_path: Path
+    ) -> None:
+        script(site, Reply(b"", 503, {"Retry-After": after}), PLACED)
+        assert run(name, site, tmp_path).startswith("201 tea ")
+        assert len({each.headers["idempotency-key"] for each in site.heard}) == 1
+        assert len(site.heard) == 2
+
+    @pytest.mark.parametrize(
+        "stored", [Reply(b'{"item": "tea"}', 500, REPLAYED), ours("terminal-error")]
+    )
+    def test_what_is_stored_is_asked_for_once(
+        self, name: str, stored: Reply, site: Site, tmp_path: Path
+    ) -> None:
+        script(site, stored)
+        assert run(name, site, tmp_path).startswith("500 ")
+        assert len(site.heard) == 1
+
+    def test_what_runs_is_asked_for_again(self, name: str, site: Site, tmp_path: Path) -> None:
+        busy = ours("request-in-progress")
+        script(site, busy._replace(headers={**busy.headers, "retry-after": "0"}), PLACED)
+        assert run(name, site, tmp_path).startswith("201 tea ")
+        assert len(site.heard) == 2
+
+
+def test_a_date_is_waited_for() -> None:
+    names: dict[str, Any] = {}
+    code, _, _ = files_of(PAGE)["plain.py"].partition("with httpx.Client(")
+    exec(compile(code, str(PAGE), "exec"), names)
+    tomorrow = httpx.Response(503, headers={"Retry-After": formatdate(time.time() + 86400)})
+    assert 80_000 < names["wait_of"](tomorrow, 1.0) <= 86400
+
+
+def test_what_is_given_back_is_that_of_the_table() -> None:
+    (row,) = re.findall(r"(?m)^\| ([\d, ]+) of the API itself \| not kept", TEXT)
+    told = {int(status) for status in row.split(", ")}
+    assert told == {status for status in range(300, 500) if not is_final_status(status, False)}
 
 
 def test_the_rules_of_a_key_are_those_that_hold() -> None:
