@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How mkdocs reads pages that are written for GitHub: what they link to comes along."""
+"""How mkdocs reads pages that are written for GitHub: what they link to comes along, folders have an
+index, and what most people look for is found first."""
 
 import re
 from collections.abc import Iterator
@@ -16,10 +17,27 @@ _LINK = re.compile(r"\]\((?!\w+:|[#/<])([^)\s#]+)((?:#[^)\s]*)?)\)")
 _FENCE = re.compile(r"(?m)^( *```\w+) (\S+\.\w+)$")
 # What a browser shows as it is; the rest it would offer to save.
 _SHOWN = {".md", ".svg", ".png", ".json", ".txt"}
+# GitHub shows the folder instead.
+_PROBLEMS = "docs/problems/README.md"
+_PROBLEM = re.compile(r"# (?P<title>.+)\n\n`(?P<code>[\w-]+)`, status (?P<status>\d+)\.")
+_HEADER = re.compile(r"(?m)^\| `([A-Z][\w-]+)` \|")
+# What counts in a search, beside the words: whoever has a code or a header wants what it means, and why something was
+# decided can wait.
+_RANKS = {
+    "problems/": 2.0,
+    "reference/": 2.0,
+    "how-to/": 2.0,
+    "examples/": 0.5,
+    "walks": 0.2,
+    "CONTRIBUTING": 0.2,
+    "decisions/": 0.1,
+    "bench/": 0.1,
+    "CHANGELOG": 0.1,
+}
 
 
 def on_config(config: MkDocsConfig) -> None:
-    """`problems/` in the navigation is every page of that folder, `examples/` every example."""
+    """A folder in the navigation is its index, and every page in it."""
     if config.nav is not None:
         config.nav = _filled(config.nav)
 
@@ -27,7 +45,8 @@ def on_config(config: MkDocsConfig) -> None:
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Whatever is linked to, and what that links to."""
     waiting = [page.src_uri for page in files.documentation_pages()]
-    waiting += _bring(files, config, _pages_in("examples"))
+    files.append(File.generated(config, _uri_of(_PROBLEMS), content=_index_of_problems()))
+    waiting += _bring(files, config, iter(["examples/README.md"]))
     while waiting:
         here = _path_of(waiting.pop())
         linked = (_target(here, link) for link, _ in _LINK.findall((_ROOT / here).read_text()))
@@ -38,6 +57,8 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
     """Links lead where their file is in the site; the name of a file stands above its code."""
     here = _path_of(page.file.src_uri)
+    page.meta["search"] = {"boost": _rank_of(page.file.src_uri)}
+    page.meta["tags"] = _names_in(page.file.src_uri, markdown)
 
     def lead(link: re.Match[str]) -> str:
         target = _target(here, link[1])
@@ -63,7 +84,8 @@ def _target(here: str, link: str) -> str | None:
     path = normpath(f"{Path(here).parent}/{link}")
     if (_ROOT / path).is_dir():
         path = f"{path}/README.md"
-    return path if not path.startswith("..") and (_ROOT / path).is_file() else None
+    is_there = path == _PROBLEMS or (_ROOT / path).is_file()
+    return path if is_there and not path.startswith("..") else None
 
 
 def _path_of(uri: str) -> str:
@@ -88,19 +110,62 @@ def _filled(nav: list[Any]) -> list[Any]:
 
 
 def _folder(entry: str) -> Any:
-    if not entry.endswith("/"):
-        return entry
-    uris = [_uri_of(path) for path in _pages_in(entry)]
-    # Whoever comes for a problem has its code.
-    return [{Path(uri).stem: uri} for uri in uris] if entry == "problems/" else uris
+    match entry:
+        case "problems/":
+            return [_uri_of(_PROBLEMS), *({page.stem: _uri_in(page)} for page in _pages_in(entry))]
+        case "examples/":
+            return _examples()
+        case _ if entry.endswith("/"):
+            return [_uri_in(page) for page in _pages_in(entry)]
+    return entry
 
 
-def _pages_in(folder: str) -> Iterator[str]:
-    """In their order; of a folder beside docs/, the README of each folder in it."""
-    inside = sorted((_ROOT / "docs" / folder).glob("*.md"), key=_index_first)
-    beside = sorted((_ROOT / folder).glob("*/README.md"))
-    yield from (path.relative_to(_ROOT).as_posix() for path in inside or beside)
+def _pages_in(folder: str) -> list[Path]:
+    return sorted((_ROOT / "docs" / folder).glob("*.md"), key=_index_first)
 
 
 def _index_first(page: Path) -> tuple[bool, str]:
     return page.stem != "README", page.stem
+
+
+def _uri_in(page: Path) -> str:
+    return _uri_of(page.relative_to(_ROOT).as_posix())
+
+
+def _examples() -> list[Any]:
+    """The index, and each example under the heading that it has there."""
+    text = (_ROOT / "examples/README.md").read_text()
+    first, *parts = re.split(r"(?m)^## (.+)$", text)
+    headings = zip(parts[::2], map(_examples_in, parts[1::2]), strict=True)
+    return ["examples/README.md", *_examples_in(first), *({name: uris} for name, uris in headings)]
+
+
+def _examples_in(text: str) -> list[str]:
+    return [f"examples/{name}" for name in re.findall(r"\]\(([\w-]+/README\.md)\)", text)]
+
+
+def _index_of_problems() -> str:
+    """By status: that is what a caller sees first."""
+    found = [_PROBLEM.match(page.read_text()) for page in _pages_in("problems/")]
+    rows = sorted((each["status"], each["code"], each["title"]) for each in found if each)
+    return "\n".join(
+        [
+            "# Problems\n",
+            "What an answer that is `application/problem+json` means, and what to do about it. Its `type` ends with the",
+            "code. [Errors](../reference/errors.md) has those that Python code sees.\n",
+            "| code | status | what happened |",
+            "|---|---|---|",
+            *(f"| [`{code}`]({code}.md) | {status} | {title} |" for status, code, title in rows),
+        ]
+    )
+
+
+def _rank_of(uri: str) -> float:
+    return next((rank for start, rank in _RANKS.items() if uri.startswith(start)), 1.0)
+
+
+def _names_in(uri: str, markdown: str) -> list[str]:
+    """What people copy from an answer, and look for: codes of problems, and headers."""
+    if problem := _PROBLEM.match(markdown):
+        return [problem["code"]]
+    return _HEADER.findall(markdown) if uri == "reference/http.md" else []

@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def page() -> str:
-    parts = ["# Python", _WORDS["about"].strip()]
+    parts = ["# Names in Python", _WORDS["about"].strip()]
     for module in _WORDS["modules"]:
         parts += [f"## `{module['name']}`", module["about"].strip(), *_groups(module)]
     return "\n\n".join(parts) + "\n"
