@@ -40,6 +40,23 @@ def test_a_double_click_orders_once(served: Served, page: Page, tmp_path: Path) 
     expect(page.get_by_role("status")).to_contain_text("Order 1 was placed already.")
 
 
+def test_another_cart_is_another_order(served: Served, page: Page, tmp_path: Path) -> None:
+    missing: list[str] = []
+    page.on("response", lambda got: missing.append(got.url) if got.status == 404 else None)
+    page.goto(served.url)
+    status = page.get_by_role("status")
+    page.get_by_role("button", name="Buy tea").click()
+    expect(status).to_contain_text("Order 1 is placed.")
+    page.get_by_role("button", name="Take an empty cart").click()
+    # The cart outlives the page.
+    page.reload()
+    for told in ("Order 2 is placed.", "Order 2 was placed already."):
+        page.get_by_role("button", name="Buy tea").click()
+        expect(status).to_contain_text(told)
+    assert [each["id"] for each in orders(served, tmp_path)] == [1, 2]
+    assert missing == []
+
+
 @pytest.mark.parametrize("how", ["reloaded", "closed"])
 def test_a_page_that_goes_away_orders_once(
     served: Served, page: Page, tmp_path: Path, how: str
