@@ -1,9 +1,11 @@
 """Every Python block of the documentation runs, each page as one program in a folder of its own.
-A guide runs there a second time, as its reader may: what the first time has left does no harm.
+A guide runs there a second time, as its reader may: what the first time has left does no harm. It
+has no packages but those that it says to install.
 
 A block that cannot run by itself has a comment on the line above it: `<!-- skip: the reason -->`.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -11,10 +13,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.needs import missing_on
+from tests.fixtures.needs import absent_for, missing_on
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"(?ms)^```python\n(.*?)^```$")
+# Read by Python when it starts, from a folder on its path.
+ABSENT = """
+import sys
+
+
+class Absent:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in {absent}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+
+sys.meta_path.insert(0, Absent())
+"""
 SKIPPED = re.compile(r"<!-- skip: \S.*-->\n+\Z")
 
 
@@ -43,10 +58,13 @@ GUIDES = sorted((ROOT / "docs" / "how-to").glob("*.md"))
 def test_the_page_runs(page: Path, tmp_path: Path) -> None:
     program = tmp_path / f"{page.stem.lower().replace('-', '_')}_page.py"
     program.write_text(program_of(page))
+    absent = absent_for(page) if page in GUIDES else set()
+    (tmp_path / "sitecustomize.py").write_text(ABSENT.format(absent=absent or "()"))
     for _ in range(2 if page in GUIDES else 1):
         done = subprocess.run(
             [sys.executable, "-W", "error", program.name],
             cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
             capture_output=True,
             text=True,
             timeout=60,
