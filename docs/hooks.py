@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How mkdocs reads pages that are written for GitHub: what they link to comes along, folders have an
-index, and what most people look for is found first."""
+"""How mkdocs reads pages that are written for GitHub: what they link to comes along, folders have
+an index, and what most people look for is found first."""
 
 import re
 from collections.abc import Iterator
@@ -17,12 +17,13 @@ _LINK = re.compile(r"\]\((?!\w+:|[#/<])([^)\s#]+)((?:#[^)\s]*)?)\)")
 _FENCE = re.compile(r"(?m)^( *```\w+) (\S+\.\w+)$")
 # What a browser shows as it is; the rest it would offer to save.
 _SHOWN = {".md", ".svg", ".png", ".json", ".txt"}
+_EXAMPLE = re.compile(r"(examples/[\w-]+)/README\.md")
 # GitHub shows the folder instead.
 _PROBLEMS = "docs/problems/README.md"
 _PROBLEM = re.compile(r"# (?P<title>.+)\n\n`(?P<code>[\w-]+)`, status (?P<status>\d+)\.")
 _HEADER = re.compile(r"(?m)^\| `([A-Z][\w-]+)` \|")
-# What counts in a search, beside the words: whoever has a code or a header wants what it means, and why something was
-# decided can wait.
+# What counts in a search beside the words. Whoever has a code or a header wants what it means; why
+# something was decided can wait.
 _RANKS = {
     "problems/": 2.0,
     "reference/": 2.0,
@@ -69,6 +70,11 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
     return _FENCE.sub(r'\1 title="\2"', _LINK.sub(lead, markdown))
 
 
+def on_page_content(html: str, **_: Any) -> str:
+    """A box to tick off has a name for those who do not see it."""
+    return html.replace('<input type="checkbox"', '<input aria-label="done" type="checkbox"')
+
+
 def _bring(files: Files, config: MkDocsConfig, paths: Iterator[str]) -> Iterator[str]:
     """Into the site. Answers the pages that were not there."""
     for path in paths:
@@ -90,13 +96,17 @@ def _target(here: str, link: str) -> str | None:
 
 def _path_of(uri: str) -> str:
     """Where a page of the site is in the repository."""
-    return f"docs/{uri}" if (_ROOT / "docs" / uri).exists() else uri
+    readme = f"{uri.removesuffix('.md')}/README.md"
+    return next((path for path in (f"docs/{uri}", readme) if (_ROOT / path).is_file()), uri)
 
 
 def _uri_of(path: str) -> str:
     """Where a file of the repository is in the site."""
     if path == "README.md":
         return "index.md"
+    # Among its like an example is a page: as an index it would hide behind the name of their group.
+    if example := _EXAMPLE.fullmatch(path):
+        return f"{example[1]}.md"
     uri = path.removeprefix("docs/")
     return uri if Path(uri).suffix in _SHOWN else f"{uri}.txt"
 
@@ -141,7 +151,8 @@ def _examples() -> list[Any]:
 
 
 def _examples_in(text: str) -> list[str]:
-    return [f"examples/{name}" for name in re.findall(r"\]\(([\w-]+/README\.md)\)", text)]
+    found = re.findall(r"\]\(([\w-]+/README\.md)\)", text)
+    return [_uri_of(f"examples/{readme}") for readme in found]
 
 
 def _index_of_problems() -> str:
@@ -151,8 +162,8 @@ def _index_of_problems() -> str:
     return "\n".join(
         [
             "# Problems\n",
-            "What an answer that is `application/problem+json` means, and what to do about it. Its `type` ends with the",
-            "code. [Errors](../reference/errors.md) has those that Python code sees.\n",
+            "What an answer that is `application/problem+json` means, and what to do about it. Its",
+            "`type` ends with the code. [Errors](../reference/errors.md) has those of Python.\n",
             "| code | status | what happened |",
             "|---|---|---|",
             *(f"| [`{code}`]({code}.md) | {status} | {title} |" for status, code, title in rows),

@@ -48,9 +48,37 @@ def test_nothing_is_loaded_from_another_host(documentation: Site) -> None:
 
 
 def test_every_page_is_in_the_navigation(documentation: Site) -> None:
-    addresses = documentation.pages[HOME].addresses
-    found = {urljoin(HOME, each.url) for each in addresses if each.in_navigation}
+    found = documentation.navigation_of(HOME)
     assert [page for page in PAGES if address_of(page) not in found | {HOME}] == []
+
+
+def test_every_example_is_in_the_navigation(documentation: Site) -> None:
+    found = documentation.navigation_of(f"{HOME}examples/")
+    folders = [readme.parent.name for readme in (DOCS.parent / "examples").glob("*/README.md")]
+    assert folders
+    assert [name for name in folders if f"{HOME}examples/{name}/" not in found] == []
+
+
+@pytest.mark.parametrize("folder", ["examples/", "problems/", "decisions/"])
+def test_a_folder_has_an_index_that_leads_to_each_page_of_it(
+    documentation: Site, folder: str
+) -> None:
+    index = f"{HOME}{folder}"
+    assert index in documentation.navigation_of(HOME)
+    links = {
+        urljoin(index, each.url)
+        for each in documentation.pages[index].addresses
+        if not each.in_navigation
+    }
+    inside = {page for page in documentation.pages if page.startswith(index)} - {index}
+    assert inside
+    assert inside - links == set()
+
+
+def test_who_is_lost_is_led_on(documentation: Site) -> None:
+    lost = documentation.pages[f"{HOME}404.html"]
+    links = {urljoin(HOME, each.url) for each in lost.addresses if not each.in_navigation}
+    assert {f"{HOME}{page}/" for page in ("quickstart", "problems", "examples")} <= links
 
 
 def test_every_problem_is_where_answers_say(documentation: Site) -> None:
@@ -128,9 +156,9 @@ def watched(page: Page) -> Watched:
     "path, heading",
     [
         ("", "One key, one effect"),
-        ("quickstart/", "Quickstart"),
+        ("quickstart/", "Quickstart: FastAPI"),
         ("concepts/", "Concepts"),
-        ("reference/python/", "Python"),
+        ("reference/python/", "Names in Python"),
     ],
 )
 def test_a_page_is_shown_without_trouble(
@@ -146,16 +174,25 @@ def test_a_page_is_shown_without_trouble(
     assert watched.troubles == []
 
 
-def test_what_is_searched_for_is_found(watched: Watched, documentation_url: str) -> None:
-    watched.page.goto(documentation_url, wait_until="networkidle")
-    field = watched.page.get_by_role("textbox", name="Search")
-    field.click()
-    # Its index is read by a worker, which takes no questions before.
-    watched.page.get_by_text("Type to start searching").wait_for(state="attached")
-    field.press_sequentially("takeover")
-    found = watched.page.locator(".md-search-result__link")
+@pytest.mark.parametrize(
+    "words, wanted",
+    [
+        ("takeover", "concepts/"),
+        ("Retry-After", "reference/http/"),
+        ("Idempotency-Expires", "reference/http/"),
+        ("outcome-unknown", "problems/outcome-unknown/"),
+        ("request-in-progress", "problems/request-in-progress/"),
+        ("postgres", "how-to/postgresql/"),
+    ],
+)
+def test_what_is_searched_for_is_among_the_first(
+    watched: Watched, documentation_url: str, words: str, wanted: str
+) -> None:
+    watched.page.goto(f"{documentation_url}?q={words}", wait_until="networkidle")
+    found = watched.page.locator(".md-search-result__item > .md-search-result__link")
     found.first.wait_for(state="attached")
-    assert any("concepts/" in (each.get_attribute("href") or "") for each in found.all())
+    first = [urlsplit(each.get_attribute("href") or "").path for each in found.all()[:3]]
+    assert f"/{wanted}" in first
     assert watched.troubles == []
 
 
@@ -178,13 +215,49 @@ def test_it_can_be_read_by_everybody(
     watched: Watched, documentation_url: str, scheme: str, colour: str
 ) -> None:
     watched.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    for path in ("", "quickstart-django/", "reference/http/"):
+    for path in ("", "quickstart-django/", "reference/http/", "integration/"):
         watched.page.goto(documentation_url + path, wait_until="networkidle")
         watched.page.locator(f"body[data-md-color-scheme={colour}]").wait_for(state="attached")
         found = Axe().run(watched.page).response["violations"]
         assert [
             each for each in found if each["impact"] in GRAVE and each["id"] not in THEIRS
         ] == []
+
+
+def test_a_list_to_tick_off_has_boxes(watched: Watched, documentation_url: str) -> None:
+    watched.page.goto(f"{documentation_url}integration/")
+    assert watched.page.locator("article li [type=checkbox]").count() > 5
+    assert "[ ]" not in watched.page.locator("article").inner_text()
+
+
+@pytest.mark.parametrize("width", [1280, 1000, 390])
+def test_headings_of_the_doors_take_one_line(
+    watched: Watched, documentation_url: str, width: int
+) -> None:
+    watched.page.set_viewport_size({"width": width, "height": 844})
+    watched.page.goto(documentation_url)
+    heights = watched.page.locator(".doors h2").evaluate_all("all => all.map(h => h.clientHeight)")
+    assert len(heights) == 3
+    assert len(set(heights)) == 1
+
+
+def test_the_menu_of_a_phone_begins_at_home(watched: Watched, documentation_url: str) -> None:
+    watched.page.set_viewport_size({"width": 390, "height": 844})
+    watched.page.goto(documentation_url)
+    watched.page.locator(".md-header label[for=__drawer]").click()
+    menu = watched.page.locator(".md-nav--primary > .md-nav__list > .md-nav__item")
+    names = [each.inner_text().split("\n")[0].strip() for each in menu.all()]
+    assert names[:3] == ["Home", "Begin", "How to"]
+
+
+def test_a_phone_shows_what_to_do_after_each_answer(
+    watched: Watched, documentation_url: str
+) -> None:
+    watched.page.set_viewport_size({"width": 390, "height": 844})
+    watched.page.goto(f"{documentation_url}integration/", wait_until="networkidle")
+    box = watched.page.get_by_role("columnheader", name="do", exact=True).bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= 390
 
 
 def test_a_phone_shows_it_without_moving_sideways(watched: Watched, documentation_url: str) -> None:
