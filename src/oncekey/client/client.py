@@ -22,11 +22,12 @@ from oncekey.client.intent import AsyncIntent, Intent
 from oncekey.client.intents import Intents, MemoryIntents, Record
 from oncekey.client.line import Line
 from oncekey.client.request import thaw
-from oncekey.client.sending import Keep, Rest, Send, Steps, Terms
+from oncekey.client.sending import Keep, Rest, Send, Terms
 from oncekey.client.sqlite.intents import SqliteIntents
 from oncekey.core.clock import Clock, SystemClock
 from oncekey.core.errors import ConfigurationError
 from oncekey.core.key import check_name
+from oncekey.core.steps import Steps, adrive, drive
 
 T = TypeVar("T")
 Draw = Callable[[], object]
@@ -120,18 +121,7 @@ class Client(Caller[httpx.Client]):
 
     def drive(self, steps: Steps[T]) -> T:
         """Carry out the steps of a walk by blocking this thread."""
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    answer = self._carry_out(step)
-                except Exception as error:  # noqa: BLE001 - the steps decide what follows from it
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(answer)
-        except StopIteration as stop:
-            value: T = stop.value
-            return value
+        return drive(steps, self._carry_out)
 
     def _carry_out(self, step: Send | Rest | Keep) -> Any:
         match step:
@@ -215,18 +205,7 @@ class AsyncClient(Caller[httpx.AsyncClient]):
 
     async def drive(self, steps: Steps[T]) -> T:
         """Carry out the steps of a walk on the running event loop."""
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    answer = await self._carry_out(step)
-                except Exception as error:  # noqa: BLE001 - the steps decide what follows from it
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(answer)
-        except StopIteration as stop:
-            value: T = stop.value
-            return value
+        return await adrive(steps, self._carry_out)
 
     async def _carry_out(self, step: Send | Rest | Keep) -> Any:
         match step:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from oncekey.client.answer import Answer
 from oncekey.client.intents import Record
 from oncekey.client.request import credentials_in, freeze
-from oncekey.client.sending import Keep, Sending, Steps
+from oncekey.client.sending import Keep, Sending
+from oncekey.core.steps import Steps
 
 if TYPE_CHECKING:
     from oncekey.client.client import AsyncClient, Client

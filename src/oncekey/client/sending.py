@@ -6,10 +6,10 @@ One source for blocking and async clients: each walk is a generator of steps tha
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn
 
 import httpx
 
@@ -29,9 +29,7 @@ from oncekey.client.intents import Frozen, Intents, Record
 from oncekey.client.verdict import Again, Stop, Verdict, verdict_of
 from oncekey.core.clock import Clock
 from oncekey.core.errors import StoreUnavailable
-
-T = TypeVar("T")
-Steps = Generator[Any, Any, T]
+from oncekey.core.steps import Steps
 
 log = logging.getLogger("oncekey.client")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from typing import Any, NamedTuple, TypeVar
 
 from oncekey.core.clock import Clock
@@ -41,6 +41,38 @@ class Nap(NamedTuple):
 
     digest: bytes
     seconds: float
+
+
+def drive(steps: Steps[T], perform: Callable[[Any], Any]) -> T:
+    """Carry each step out with `perform`; whatever that raises is for the steps to decide about."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                answer = perform(step)
+            except BaseException as error:  # noqa: BLE001 - thrown into the steps
+                step = steps.throw(error)
+            else:
+                step = steps.send(answer)
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+
+
+async def adrive(steps: Steps[T], perform: Callable[[Any], Awaitable[Any]]) -> T:
+    """The same on the running event loop."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                answer = await perform(step)
+            except BaseException as error:  # noqa: BLE001 - thrown into the steps
+                step = steps.throw(error)
+            else:
+                step = steps.send(answer)
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
 
 
 class Pauses:

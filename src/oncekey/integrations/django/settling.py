@@ -25,6 +25,7 @@ from oncekey.core.finality import is_final_status
 from oncekey.core.ledger import Ledger
 from oncekey.core.model import Kind, Operation, Outcome, Record
 from oncekey.core.scope import Scope
+from oncekey.core.steps import Steps
 from oncekey.integrations.django.database import is_atomic
 from oncekey.integrations.django.events import keep_events
 from oncekey.integrations.django.exchange import (
@@ -37,7 +38,7 @@ from oncekey.integrations.django.exchange import (
 from oncekey.integrations.django.identity import namespace_of_request
 from oncekey.integrations.django.ledgers import is_inside, ledgers
 from oncekey.integrations.django.preferences import preferences
-from oncekey.integrations.django.steps import Run, Steps, Work, attach, begin, release, settle
+from oncekey.integrations.django.steps import Run, Work, attach, begin, release, settle
 from oncekey.integrations.environ import CLAIM
 from oncekey.integrations.gatherer import Gatherer
 from oncekey.integrations.watching import Request as Watched

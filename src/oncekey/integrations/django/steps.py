@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from asgiref.sync import sync_to_async
@@ -11,10 +12,12 @@ from asgiref.sync import sync_to_async
 from oncekey.core.claim import Claim
 from oncekey.core.current import within
 from oncekey.core.ledger import Ledger
+from oncekey.core.steps import Steps
+from oncekey.core.steps import adrive as adrive_steps
+from oncekey.core.steps import drive as drive_steps
 from oncekey.integrations.django.ledgers import is_inside
 
 T = TypeVar("T")
-Steps = Generator[Any, Any, T]
 View = Callable[[], Any]
 
 
@@ -60,34 +63,12 @@ def release(ledger: Ledger, claim: Claim) -> Ask:
 
 def drive(steps: Steps[T], view: View) -> T:
     """Drive by blocking this thread."""
-    try:
-        step = next(steps)
-        while True:
-            try:
-                answer = _perform(step, view)
-            except BaseException as error:  # noqa: BLE001 - the steps decide what follows from it
-                step = steps.throw(error)
-            else:
-                step = steps.send(answer)
-    except StopIteration as stop:
-        value: T = stop.value
-        return value
+    return drive_steps(steps, partial(_perform, view=view))
 
 
 async def adrive(steps: Steps[T], view: View) -> T:
     """Drive on the running event loop."""
-    try:
-        step = next(steps)
-        while True:
-            try:
-                answer = await _aperform(step, view)
-            except BaseException as error:  # noqa: BLE001 - the steps decide what follows from it
-                step = steps.throw(error)
-            else:
-                step = steps.send(answer)
-    except StopIteration as stop:
-        value: T = stop.value
-        return value
+    return await adrive_steps(steps, partial(_aperform, view=view))
 
 
 def _perform(step: Ask | Work | Run, view: View) -> Any:
