@@ -1,5 +1,6 @@
 """Keys in a browser: found, seen, forgotten once."""
 
+import re
 import sqlite3
 from contextlib import closing
 
@@ -85,7 +86,8 @@ def test_what_lies_far_back_is_found_by_looking_on(
     page.get_by_label("Key", exact=True).fill("buried-1")
     page.get_by_role("button", name="Find").click()
     expect(page.get_by_role("link", name="buried-1")).to_be_visible()
-    assert "before=" in page.url
+    # The address follows what is shown.
+    expect(page).to_have_url(re.compile("before="))
     scan(page)
     # What was fetched has no proof in it; the form around it keeps its own, also on the way back.
     page.evaluate("location.hash = 'main'")

@@ -23,7 +23,11 @@ from tests.fixtures.edge_site import EdgeSite, MakeSite, token
 from tests.fixtures.proxy import Proxy
 
 ONCE = Backoff(attempts=1)
-ALICE = {"Authorization": f"Bearer {token()}"}
+
+
+def alice() -> dict[str, str]:
+    """Her credentials, which are good for a while."""
+    return {"Authorization": f"Bearer {token()}"}
 
 
 @pytest.fixture
@@ -39,7 +43,7 @@ def between(edge: EdgeSite) -> Iterator[tuple[Proxy, str]]:
 
 
 def test_first_and_replay(colour: Colour, edge: EdgeSite) -> None:
-    client = colour.client(edge.url, headers=ALICE, remember=0)
+    client = colour.client(edge.url, headers=alice(), remember=0)
     first = colour.do(client.intent("tea").post("/api/v1/orders", json={"item": "tea"}))
     assert first.is_success
     assert first.operation_id
@@ -56,7 +60,7 @@ def test_a_lost_answer_is_replayed_to_the_retry(
 ) -> None:
     """The answer is cut off on its way; the next attempt gets it, and nothing is done twice."""
     with between(edge) as (proxy, url):
-        client = colour.client(url, headers=ALICE, intents=tmp_path / "intents.db")
+        client = colour.client(url, headers=alice(), intents=tmp_path / "intents.db")
         proxy.cut(b"POST /api", "after")
         answer = colour.do(client.intent("tea").post("/api/v1/orders", json={"item": "tea"}))
     assert (answer.replayed, answer.attempts) == (True, 2)
@@ -67,11 +71,11 @@ def test_recovered_after_a_restart(colour: Colour, edge: EdgeSite, tmp_path: Pat
     with between(edge) as (proxy, url):
         file = tmp_path / "intents.db"
         proxy.cut(b"POST /api", "after")
-        client = colour.client(url, headers=ALICE, intents=file, backoff=ONCE)
+        client = colour.client(url, headers=alice(), intents=file, backoff=ONCE)
         with pytest.raises(GaveUp):
             colour.do(client.intent("tea").post("/api/v1/orders?x=1", json={"item": "tea"}))
 
-        again = colour.client(url, headers=ALICE, intents=file)
+        again = colour.client(url, headers=alice(), intents=file)
         (intent,) = again.pending()
         answer = colour.do(intent.recover())
         assert (answer.status_code, answer.source, answer.replayed) == (201, "recovered", True)
@@ -83,7 +87,7 @@ def test_recovered_after_a_restart(colour: Colour, edge: EdgeSite, tmp_path: Pat
 
 
 def test_recover_causes_nothing(colour: Colour, edge: EdgeSite) -> None:
-    client = colour.client(f"{edge.url}", headers=ALICE, backoff=ONCE)
+    client = colour.client(f"{edge.url}", headers=alice(), backoff=ONCE)
     edge.behind.kill()
     with pytest.raises(GaveUp, match="502"):
         colour.do(client.intent("tea").post("/api/v1/orders", json={"item": "tea"}))
@@ -111,7 +115,7 @@ def test_recover_while_it_runs(colour: Colour, edge_site: MakeSite, path: str) -
     """A route waits for the answer as long as it says; after that the caller may ask again."""
     edge = edge_site(HASTY)
     do = {DO: json.dumps({"sleep": 2})}
-    client = colour.client(edge.url, headers=ALICE, backoff=ONCE, timeout=0.5)
+    client = colour.client(edge.url, headers=alice(), backoff=ONCE, timeout=0.5)
     with pytest.raises(GaveUp, match="ReadTimeout"):
         colour.do(client.intent("tea").post(path, json=1, headers=do))
     (intent,) = client.pending()
@@ -130,7 +134,7 @@ def test_recover_while_it_runs(colour: Colour, edge_site: MakeSite, path: str) -
 
 def test_in_flight_is_waited_for(colour: Colour, edge: EdgeSite) -> None:
     do = {DO: json.dumps({"sleep": 1})}
-    client = colour.client(edge.url, headers=ALICE, backoff=ONCE, timeout=0.3)
+    client = colour.client(edge.url, headers=alice(), backoff=ONCE, timeout=0.3)
     with pytest.raises(GaveUp):
         colour.do(client.intent("tea").post("/api/v1/orders", json=1, headers=do))
     (intent,) = client.pending()
@@ -144,7 +148,7 @@ def test_in_flight_is_waited_for(colour: Colour, edge: EdgeSite) -> None:
 
 def test_an_upstream_that_breaks_off_is_told_as_it_is(colour: Colour, edge: EdgeSite) -> None:
     do = {DO: json.dumps({"die": "after"})}
-    client = colour.client(edge.url, headers=ALICE)
+    client = colour.client(edge.url, headers=alice())
     with pytest.raises(OutcomeUnknown, match="will not be asked again by itself"):
         colour.do(client.intent("tea").post("/api/v1/orders", json=1, headers=do))
     assert len(client.pending()) == 1
@@ -152,7 +156,7 @@ def test_an_upstream_that_breaks_off_is_told_as_it_is(colour: Colour, edge: Edge
 
 
 def test_another_caller_recovers_nothing(colour: Colour, edge: EdgeSite) -> None:
-    mine = colour.client(edge.url, headers=ALICE, remember=0)
+    mine = colour.client(edge.url, headers=alice(), remember=0)
     answer = colour.do(mine.intent("tea").post("/api/v1/orders", json=1))
     theirs = colour.client(
         edge.url,
@@ -176,7 +180,7 @@ def test_who_is_not_let_in(colour: Colour, edge: EdgeSite) -> None:
 
 
 def test_a_key_of_something_else(colour: Colour, edge: EdgeSite) -> None:
-    client = colour.client(edge.url, headers=ALICE, draw=lambda: "the-same")
+    client = colour.client(edge.url, headers=alice(), draw=lambda: "the-same")
     colour.do(client.intent("tea").post("/api/v1/orders", json="tea"))
     with pytest.raises(KeyReused):
         colour.do(client.intent("cake").post("/api/v1/orders", json="cake"))
@@ -184,6 +188,6 @@ def test_a_key_of_something_else(colour: Colour, edge: EdgeSite) -> None:
 
 
 def test_a_key_that_breaks_the_grammar(colour: Colour, edge: EdgeSite) -> None:
-    client = colour.client(edge.url, headers=ALICE, draw=lambda: "t-forged")
+    client = colour.client(edge.url, headers=alice(), draw=lambda: "t-forged")
     with pytest.raises(KeyRefused, match="reserved prefix"):
         colour.do(client.intent("tea").post("/api/v1/orders", json="tea"))
