@@ -1,6 +1,5 @@
 """The guide for those who call: typed beside an edge, by curl, by Python and by Node.js."""
 
-import os
 import re
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from oncekey.core.finality import is_final_status
 from oncekey.core.key import MAX_KEY_LENGTH
 from oncekey.schedules.signing import sign
 from oncekey.wire.problem import codes
+from tests.fixtures.command import clean_environment
 from tests.fixtures.guide import files_of
 from tests.fixtures.guided import Guided
 from tests.fixtures.pages import DOCS
@@ -88,7 +88,7 @@ def run(name: str, site: Site, folder: Path) -> str:
     file.write_text(files_of(PAGE)[name].replace("https://api.example.com", site.url))
     done = subprocess.run(
         [PROGRAMS[name], str(file)],
-        env={**os.environ, "TOKEN": "ok_none"},
+        env=clean_environment({"TOKEN": "ok_none"}),
         capture_output=True,
         text=True,
         timeout=60,
@@ -130,7 +130,9 @@ def test_a_date_is_waited_for() -> None:
     names: dict[str, Any] = {}
     code, _, _ = files_of(PAGE)["plain.py"].partition("with httpx.Client(")
     exec(compile(code, str(PAGE), "exec"), names)
-    tomorrow = httpx.Response(503, headers={"Retry-After": formatdate(time.time() + 86400)})
+    tomorrow = httpx.Response(
+        503, headers={"Retry-After": formatdate(time.time() + 86400, usegmt=True)}
+    )
     assert 80_000 < names["wait_of"](tomorrow, 1.0) <= 86400
 
 

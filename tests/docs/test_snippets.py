@@ -5,7 +5,6 @@ has no packages but those that it says to install.
 A block that cannot run by itself has a comment on the line above it: `<!-- skip: the reason -->`.
 """
 
-import os
 import re
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures.command import clean_environment
 from tests.fixtures.needs import absent_for, missing_on
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +64,7 @@ def test_the_page_runs(page: Path, tmp_path: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-W", "error", program.name],
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            env=clean_environment({"PYTHONPATH": str(tmp_path)}),
             capture_output=True,
             text=True,
             timeout=60,
