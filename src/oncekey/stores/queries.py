@@ -14,7 +14,12 @@ def load(dialect: str) -> dict[str, str]:
     """The queries of one dialect, by name, from every file in its folder."""
     found = (files(__package__) / dialect).iterdir()
     texts = [entry.read_text() for entry in found if entry.name.endswith(".sql")]
-    parts = [part for text in texts for part in _NAME.split(text)[1:]]
+    return named("\n".join(texts))
+
+
+def named(text: str) -> dict[str, str]:
+    """The queries in a text, by name."""
+    parts = _NAME.split(text)[1:]
     return dict(zip(parts[::2], (part.strip() for part in parts[1::2]), strict=True))
 
 

@@ -234,28 +234,30 @@ def test_whoever_stops_waiting_loses_nothing(site: Site) -> None:
     assert len(set(keys(site))) == 1
 
 
+def full(intents: SqliteIntents, spare: int) -> SqliteIntents:
+    """Its file may grow by so many pages, and then there is no room."""
+    intents.pending("")
+    connection = intents._connection
+    assert connection is not None
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count = {pages + spare}")
+    return intents
+
+
 def test_an_answer_that_cannot_be_kept_is_given_all_the_same(
     colour: Colour, site: Site, tmp_path: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Full(SqliteIntents):
-        def settle(self, *_: object) -> None:
-            raise StoreUnavailable("the disk is full")
-
-    script(site, DONE)
-    client = colour.client(site.url, intents=Full(tmp_path / "intents.db"))
-    assert colour.do(client.intent("x").post("/")).status_code == 201
+    script(site, Reply(b"x" * 500_000, 201))
+    client = colour.client(site.url, intents=full(SqliteIntents(tmp_path / "intents.db"), 8))
+    assert len(colour.do(client.intent("x").post("/")).content) == 500_000
     assert "cannot be kept" in caplog.text
     assert len(client.pending()) == 1
 
 
 def test_nothing_is_sent_that_cannot_be_kept(colour: Colour, site: Site, tmp_path: Any) -> None:
-    class Full(SqliteIntents):
-        def freeze(self, *_: object) -> Any:
-            raise StoreUnavailable("the disk is full")
-
-    client = colour.client(site.url, intents=Full(tmp_path / "intents.db"))
-    with pytest.raises(StoreUnavailable):
-        colour.do(client.intent("x").post("/"))
+    client = colour.client(site.url, intents=full(SqliteIntents(tmp_path / "intents.db"), 8))
+    with pytest.raises(StoreUnavailable, match="full"):
+        colour.do(client.intent("x").post("/", content=b"x" * 500_000))
     assert site.heard == []
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -16,14 +15,13 @@ from oncekey.client.answer import Kept
 from oncekey.client.intents import Frozen, Record
 from oncekey.core.errors import SchemaTooNew, StoreUnavailable
 from oncekey.core.fork import around_forks
+from oncekey.stores.queries import named
 
 T = TypeVar("T")
 
 _VERSION = 1
 _BUSY_SECONDS = 10.0
-_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
-_PARTS = _NAME.split((files(__package__) / "intents.sql").read_text())[1:]
-QUERIES = dict(zip(_PARTS[::2], _PARTS[1::2], strict=True))
+QUERIES = named((files(__package__) / "intents.sql").read_text())
 
 
 class SqliteIntents:
