@@ -21,7 +21,7 @@ ARGS ?=
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve cluster test check bench chaos docs preview pictures lock format proto clean
+.PHONY: help venv serve cluster test check bench chaos storm docs preview pictures lock format proto clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,7 +37,10 @@ cluster: venv $(VENV)/.restate ## run three nodes of Restate and two edges, to b
 test: venv $(BIN)/nginx $(BIN)/promtool $(VENV)/.chromium $(VENV)/.restate ## run the test suite, except the chaos tests (WORKERS=0 for one test at a time)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
-chaos: venv $(VENV)/.restate ## run the tests that kill processes and databases under load
+chaos: venv $(VENV)/.restate ## break everything for ten minutes, and check what everybody saw (ARGS=--help)
+	$(BIN)/python -m tests.chaos $(ARGS)
+
+storm: venv $(VENV)/.restate ## run the tests that kill at named points for minutes, and plant bugs for the checker
 	$(BIN)/pytest -m chaos $(ARGS)
 
 docs: venv $(BIN)/nginx $(VENV)/.chromium ## build the documentation into build/site, run every snippet and check every page
