@@ -41,7 +41,7 @@ chaos: venv $(VENV)/.restate ## break everything for ten minutes, and check what
 	$(BIN)/python -m tests.chaos $(ARGS)
 
 storm: venv $(VENV)/.restate ## run the tests that kill at named points for minutes, and plant bugs for the checker
-	$(BIN)/pytest -m chaos $(ARGS)
+	$(BIN)/pytest -m storm $(ARGS)
 
 docs: venv $(BIN)/nginx $(VENV)/.chromium ## build the documentation into build/site, run every snippet and check every page
 	$(MKDOCS) build --strict

@@ -12,6 +12,7 @@ from tests.chaos.shrink import shortest
 
 # Of each rule so many are told in full; the rest is counted.
 _TOLD = 2
+_LAST = 10
 
 
 def summary(rows: Iterable[tuple[str, str, Sequence[Event], Sequence[Violation]]]) -> Table:
@@ -40,10 +41,21 @@ def tell(console: Console, events: Sequence[Event], violations: Sequence[Violati
         for violation in found[:_TOLD]:
             console.print(f"[bold red]{rule}[/] job {violation.job}: ", end="")
             console.print(violation.told, markup=False, highlight=False)
-            for event in shortest(events, violation):
+            for event in evidence(events, violation):
                 console.print(f"    {line_of(event)}", markup=False, highlight=False)
         if len(found) > _TOLD:
             console.print(f"    and {len(found) - _TOLD} more of {rule}")
+
+
+def evidence(events: Sequence[Event], violation: Violation) -> list[Event]:
+    """What shows it. That something never came is shown by what came last."""
+    if violation.rule == "nobody-stuck":
+        return [event for event in events if _is_of(event, violation.job)][-_LAST:]
+    return shortest(events, violation)
+
+
+def _is_of(event: Event, job: int) -> bool:
+    return not isinstance(event, Trouble) and event.job == job
 
 
 def line_of(event: Event) -> str:

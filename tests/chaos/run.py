@@ -44,6 +44,7 @@ class Setting(NamedTuple):
     kinds: tuple[str, ...] = ()
     deeds: tuple[str, ...] = ()
     keep: Path | None = None
+    patience: float = PATIENCE
 
 
 class Result(NamedTuple):
@@ -87,7 +88,7 @@ class Run:
         self._open = False
         self._say("everything is mended; waiting for the last answers")
         await self._heal()
-        self._callers.closing = now() + PATIENCE
+        self._callers.closing = now() + self._setting.patience
         await asyncio.gather(*callers)
         await self._look_for_leftovers()
         self._writer.close()

@@ -17,7 +17,7 @@ FOR_CHAOS = {
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.name in FOR_CHAOS:
-            item.add_marker(pytest.mark.chaos)
+            item.add_marker(pytest.mark.storm)
 
 
 @pytest.fixture(

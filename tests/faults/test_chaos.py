@@ -1,4 +1,4 @@
-"""Hundreds of kills under load: every key keeps its promise. Run by `make chaos`."""
+"""Hundreds of kills under load: every key keeps its promise. Run by `make storm`."""
 
 import os
 import random
@@ -12,7 +12,7 @@ from tests.fixtures.postgres_server import PostgresServer
 from tests.fixtures.restate_server import RestateServer
 from tests.fixtures.street import Street
 
-pytestmark = [pytest.mark.chaos, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.storm, pytest.mark.timeout(1800)]
 
 SERVERS, CALLERS = 3, 6
 PATHS = ("/rerun", "/refuse", "/recover", "/within")

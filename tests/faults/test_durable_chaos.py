@@ -1,4 +1,4 @@
-"""Thousands of workflows under a hail of kills: each ends once. Run by `make chaos`."""
+"""Thousands of workflows under a hail of kills: each ends once. Run by `make storm`."""
 
 import os
 import random
@@ -11,7 +11,7 @@ from tests.fixtures.postgres_server import PostgresServer
 from tests.fixtures.processes import Start
 from tests.fixtures.storm import Fleet, call, check, rage
 
-pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.storm, pytest.mark.timeout(900)]
 
 # Kills, unless the environment says how many: a minute of them.
 KILLS = int(os.environ.get("CHAOS_KILLS", "120"))

@@ -105,7 +105,7 @@ def test_the_only_node_dies_a_few_times(war_on: MakeWar, bare_restate: RestateSe
     war.check()
 
 
-@pytest.mark.chaos
+@pytest.mark.storm
 @pytest.mark.timeout(3600)
 def test_deaths_for_minutes(
     war_on: MakeWar, restate_cluster: RestateCluster, dice: random.Random
@@ -115,7 +115,7 @@ def test_deaths_for_minutes(
     war.check()
 
 
-@pytest.mark.chaos
+@pytest.mark.storm
 @pytest.mark.timeout(3600)
 def test_the_only_node_dies_all_the_time(
     war_on: MakeWar, bare_restate: RestateServer, dice: random.Random

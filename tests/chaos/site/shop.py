@@ -10,6 +10,7 @@ import os
 import random
 import secrets
 import sqlite3
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from typing import Any
@@ -25,6 +26,8 @@ Scope = dict[str, Any]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 INSERT = "INSERT INTO chaos_effects (line) VALUES ({})"
+# SQLite lets nobody else write meanwhile.
+LONGEST_TRANSACTION = 0.1
 SERVER = os.environ.get("CHAOS_SERVER", "")
 
 
@@ -73,6 +76,8 @@ def _carry_out_within(claim: Claim, asked: Any, key: str) -> bytes:
     with _connection() as (connection, sign):
         connection.execute(INSERT.format(sign), (_line_of(line),))
         claim.settle(outcome_of(body), transaction=connection)
+        # Neither is there before the other; a kill that comes here finds out.
+        time.sleep(min(asked["slow"], LONGEST_TRANSACTION))
         connection.commit()
     return body
 
