@@ -13,11 +13,11 @@ from rich.console import Console
 from tests.chaos import history
 from tests.chaos.check import check
 from tests.chaos.history import Event
+from tests.chaos.jobs.requests import APP, BANK
 from tests.chaos.report import summary, tell, troubles
 from tests.chaos.rules import Violation
 from tests.chaos.run import JOBS, Setting, run
 from tests.chaos.site.databases import DATABASES
-from tests.chaos.site.server import ROOT
 
 console = Console(soft_wrap=True)
 Row = tuple[str, str, Sequence[Event], Sequence[Violation]]
@@ -35,6 +35,10 @@ Row = tuple[str, str, Sequence[Event], Sequence[Violation]]
 @click.option(
     "--job", "jobs", multiple=True, type=click.Choice(list(JOBS)), help="Only these kinds."
 )
+@click.option(
+    "--place", "places", multiple=True, type=click.Choice([*APP, *BANK]),
+    help="Where requests go; anywhere unless given.",
+)  # fmt: skip
 @click.option("--trouble", "deeds", multiple=True, help="Only these, such as kill, freeze or disk.")
 @click.option(
     "--keep", type=click.Path(path_type=Path), default=Path("build/chaos"), show_default=True,
@@ -49,6 +53,7 @@ def main(
     stores: tuple[str, ...],
     seed: str | None,
     jobs: tuple[str, ...],
+    places: tuple[str, ...],
     deeds: tuple[str, ...],
     keep: Path,
     checked: Path | None,
@@ -71,7 +76,8 @@ def main(
         seconds = minutes * 60 / len(chosen)
         rows = []
         for store in chosen:
-            setting = Setting(store, seconds, drawn, ROOT / "src", jobs, deeds, keep / store)
+            setting = Setting(store, seconds, drawn, kinds=jobs, places=places, deeds=deeds)
+            setting = setting._replace(keep=keep / store)
             rows.append(_on(setting, keep))
     console.print(summary(rows))
     sys.exit(1 if any(violations for *_, violations in rows) else 0)

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.chaos.run import Setting
 from tests.chaos.site.server import ROOT
 
 
@@ -22,9 +23,19 @@ class Mutant(NamedTuple):
     rules: frozenset[str]
     """One of them is enough: which comes first is a matter of luck."""
     jobs: tuple[str, ...]
+    """Their kinds, or the places that requests are for."""
     troubles: tuple[str, ...] = ("kill",)
     store: str = "sqlite"
     seconds: float = 15.0
+
+    @property
+    def setting(self) -> Setting:
+        """What it is broken by; `write` gives the source."""
+        places = tuple(each for each in self.jobs if each.startswith("/"))
+        kinds = ("request",) if places else self.jobs
+        return Setting(
+            self.store, self.seconds, self.name, kinds=kinds, places=places, deeds=self.troubles
+        )
 
     def write(self, folder: Path) -> Path:
         """The product with the bug in it; raises when the words to change are not there."""
@@ -60,9 +71,9 @@ MUTANTS = (
             Change(_LEDGER, "c.id = :id AND c.fence = :fence", "c.id = :id"),
         ),
         frozenset({"one-answer", "no-answer-of-another", "backed-by-its-effect"}),
-        ("request",),
+        ("/app/rerun", "/bank/rerun"),
         ("freeze",),
-        seconds=30,
+        seconds=90,
     ),
     Mutant(
         "outcomes without a fence on PostgreSQL",
@@ -74,10 +85,10 @@ MUTANTS = (
             ),
         ),
         frozenset({"one-answer", "no-answer-of-another", "backed-by-its-effect"}),
-        ("request",),
+        ("/app/rerun", "/bank/rerun"),
         ("freeze",),
         "postgres",
-        30,
+        90,
     ),
     Mutant(
         "fingerprints are not compared",
@@ -107,7 +118,7 @@ MUTANTS = (
         "what must not be run again is run again",
         (Change(_DECIDE, "return Unknown(record)", "return TakeOver(record, ask=False)"),),
         frozenset({"one-effect"}),
-        ("request",),
+        ("/app/refuse", "/bank/refuse"),
         ("kill", "kill-all"),
         seconds=30,
     ),
@@ -179,7 +190,7 @@ MUTANTS = (
             ),
         ),
         frozenset({"backed-by-its-effect", "one-effect", "one-answer"}),
-        ("request",),
+        ("/app/within",),
         ("kill", "kill-all"),
         "postgres",
         30,
@@ -252,7 +263,7 @@ MUTANTS = (
             ),
         ),
         frozenset(
-            {"finished-steps-stay-finished", "journal-never-changes", "steps-repeat-for-a-reason"}
+            {"finished-steps-stay-finished", "journal-never-changes", "accepted-is-delivered"}
         ),
         ("order",),
         ("kill",),

@@ -54,16 +54,18 @@ _KINDS: tuple[tuple[Kind, int], ...] = (
 
 
 class Job(NamedTuple):
-    """Work for a crowd of callers; what each of them does is drawn from `dice`."""
+    """Work for a crowd of callers; what each of them does is drawn from `dice`. Requests go to one
+    of `places`, or anywhere."""
 
     number: int
     kind: Kind
     dice: random.Random
+    places: tuple[str, ...] = ()
 
 
-def job(seed: str, number: int, kinds: tuple[str, ...] = ()) -> Job:
+def job(seed: str, number: int, kinds: tuple[str, ...] = (), places: tuple[str, ...] = ()) -> Job:
     """The job of that number, whenever it comes to be done."""
     dice = random.Random(f"{seed}:{number}")
     wanted = [(kind, weight) for kind, weight in _KINDS if not kinds or kind in kinds]
     names, weights = zip(*wanted, strict=True)
-    return Job(number, dice.choices(names, weights)[0], dice)
+    return Job(number, dice.choices(names, weights)[0], dice, places)

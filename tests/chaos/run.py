@@ -42,6 +42,7 @@ class Setting(NamedTuple):
     seed: str
     source: Path = ROOT / "src"
     kinds: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
     deeds: tuple[str, ...] = ()
     keep: Path | None = None
     patience: float = PATIENCE
@@ -99,7 +100,8 @@ class Run:
     async def _work(self, _: str) -> None:
         while self._open:
             number = next(self._numbers)
-            mine = job(f"{self._setting.seed}:jobs", number, self._setting.kinds)
+            setting = self._setting
+            mine = job(f"{setting.seed}:jobs", number, setting.kinds, setting.places)
             await JOBS[mine.kind](self._site, self._callers, mine)
             self._done += 1
 

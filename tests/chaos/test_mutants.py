@@ -8,7 +8,7 @@ import pytest
 
 from tests.chaos.check import RULES, check, name_of
 from tests.chaos.mutants import MUTANTS, Mutant
-from tests.chaos.run import Setting, run
+from tests.chaos.run import run
 
 # What is stuck need not be waited for as long as in earnest.
 PATIENCE = 15.0
@@ -18,15 +18,7 @@ PATIENCE = 15.0
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_it_is_found(mutant: Mutant, tmp_path: Path) -> None:
-    setting = Setting(
-        mutant.store,
-        mutant.seconds,
-        mutant.name,
-        mutant.write(tmp_path),
-        mutant.jobs,
-        mutant.troubles,
-        patience=PATIENCE,
-    )
+    setting = mutant.setting._replace(source=mutant.write(tmp_path), patience=PATIENCE)
     events = asyncio.run(run(setting, print)).events
     broken = {violation.rule for violation in check(events)}
     assert broken & mutant.rules, f"{broken or 'nothing'} was found"

@@ -20,7 +20,7 @@ OWNERS = ("acme/shop/anna", "acme/shop/ben", "acme/mill/anna", "globex/shop/anna
 async def request(site: Site, callers: Callers, job: Job) -> None:
     dice = job.dice
     app = APP if site.database.has_transactions else APP[:-1]
-    place = dice.choice((*app, *BANK))
+    place = dice.choice(job.places or (*app, *BANK))
     owners = dice.sample(OWNERS, dice.choice((1, 1, 2))) if place in BANK else [""]
     asks = [_ask(site, job, place, who, "a") for who in owners]
     rival = _ask(site, job, place, owners[0], "b")

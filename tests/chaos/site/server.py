@@ -14,7 +14,7 @@ from tests.fixtures.command import SCRIPT, clean_environment
 
 ROOT = Path(__file__).parents[3]
 _CLOCK = Path(__file__).parent / "clock"
-_START_SECONDS = 60.0
+_START_SECONDS = 120.0
 
 Ended = Callable[[str, str], None]
 
