@@ -13,8 +13,8 @@ from tests.chaos.history import Answered, GaveUp, Lost, Sent, Writer, now
 from tests.chaos.site.site import Site
 from tests.fixtures.caller import Answer, acall
 
-# A caller's own deadline for one attempt.
-DEADLINE = 12.0
+# A caller's own deadline for one attempt: some are impatient, and ask elsewhere soon.
+DEADLINES = (4.0, 12.0)
 _COME_BACK = (0.02, 0.4)
 # Told to whoever is to come back; everything else is an answer for good.
 _UNDECIDED = frozenset(
@@ -58,7 +58,7 @@ class Callers:
         key = ask.key if ask.keyed else None
         options: dict[str, Any] = {"method": ask.method, "headers": ask.headers}
         try:
-            async with asyncio.timeout(DEADLINE):
+            async with asyncio.timeout(dice.uniform(*DEADLINES)):
                 answer = await acall(server.line.port, ask.path, key, body=ask.content, **options)
         except TimeoutError:
             answer = None

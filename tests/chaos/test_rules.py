@@ -128,6 +128,8 @@ SOUND = {
     "forgeries-refused": Told().call("hook", 401, body="forged", problem="signature-invalid"),
     "one-effect": Told().lost("/app/rerun").does("m").trouble("kill").does("n")
     .call("/app/rerun", told=N),
+    "one-effect of a zombie": Told().lost("/app/rerun").trouble("freeze", "s2").does("m")
+    .does("n", server="s2").call("/app/rerun", told=M),
     "one-effect, recovered": Told().lost("/app/recover").does("m", "/app/recover")
     .trouble("freeze").does("n", "/app/recover", server="s2"),
     "steps": Told().step("wf_1:a", "m").trouble("kill").step("wf_1:a", "n", server="s2")

@@ -86,7 +86,10 @@ def _excused(story: Story, mode: Mode, one: Effect, other: Effect, asked: float)
         case Mode.AT_MOST_ONCE | Mode.EXACTLY_ONCE:
             return False
         case Mode.AT_LEAST_ONCE:
-            return story.troubles.met(one.server, asked, other.at, INTERRUPTED)
+            # Whose effect comes later may have begun before: taken for dead, it did not know.
+            return story.troubles.met(
+                one.server, asked, other.at, INTERRUPTED
+            ) or story.troubles.met(other.server, asked, other.at, TAKEN_FOR_DEAD)
         case Mode.RECOVERED:
             return any(
                 story.troubles.met(each.server, asked, other.at, TAKEN_FOR_DEAD)
