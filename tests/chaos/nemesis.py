@@ -1,7 +1,6 @@
 """Who breaks things, as the plan says, and writes down what was broken and when."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
@@ -51,34 +50,34 @@ class Nemesis:
         site, server = self._site, self._site.servers[act.server]
         match act.deed:
             case "kill":
-                async with self._trouble("kill", server.name):
+                async with self.trouble("kill", server.name):
                     server.kill()
                 await server.up.wait()
             case "kill-all":
-                async with self._trouble("kill"):
+                async with self.trouble("kill"):
                     for each in site.servers:
                         each.kill()
                 await asyncio.sleep(0.1)
                 await asyncio.gather(*(each.up.wait() for each in site.servers))
             case "freeze" | "nap":
-                async with self._trouble(act.deed, server.name):
+                async with self.trouble(act.deed, server.name):
                     server.freeze()
                     await self._until(act.seconds, server.thaw)
             case "jump":
-                async with self._trouble("jump", server.name):
+                async with self.trouble("jump", server.name):
                     server.set_clock(act.by)
                     await self._until(act.seconds, lambda: server.set_clock(0))
             case "caller-line" | "bank-line" | "store-line":
-                async with self._trouble(act.deed, server.name):
+                async with self.trouble(act.deed, server.name):
                     lines = site.lines(act.deed, act.server)
                     for line in lines:
                         line.become(act.how)  # type: ignore[arg-type]
                     await self._until(act.seconds, lambda: [line.mend() for line in lines])
             case "store":
-                async with self._trouble("store"):
+                async with self.trouble("store"):
                     await asyncio.shield(asyncio.to_thread(site.database.restart))
             case "disk":
-                async with self._trouble("disk"):
+                async with self.trouble("disk"):
                     site.database.disk.fill()
                     await self._until(act.seconds, site.database.disk.free)
 
@@ -89,9 +88,9 @@ class Nemesis:
             mend()  # type: ignore[operator]
 
     @asynccontextmanager
-    async def _trouble(self, what: str, server: str = "") -> AsyncIterator[None]:
-        """It began when this is entered; a while after its end it is still felt."""
-        began = time.monotonic()
+    async def trouble(self, what: str, server: str = "") -> AsyncIterator[None]:
+        """From when this is entered until it is left."""
+        began = now()
         try:
             yield
         finally:

@@ -139,7 +139,8 @@ class Run:
         self._site.mend()
         if self._site.database.restarts:
             # Whatever it was in the middle of, it is there now.
-            await asyncio.to_thread(self._site.database.restart)
+            async with self._nemesis.trouble("store"):
+                await asyncio.to_thread(self._site.database.restart)
         await self._site.all_up()
 
     async def _look_for_leftovers(self) -> None:
