@@ -3,6 +3,8 @@
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -150,6 +152,23 @@ def test_nobody_else_reads_the_file(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert modes == {0o600}
+
+
+def test_a_second_one_on_the_file_keeps_the_locks_of_the_first(tmp_path: Path) -> None:
+    """To the kernel all locks of a process on a file are one: whoever opens the file and closes it
+    lets go of them, and the next process that leaves takes the log for nobody's."""
+    path = tmp_path / "intents.db"
+    first, second = SqliteIntents(path), SqliteIntents(path)
+    first.capture("shop", "before", "k1", 10, 0)
+    second.capture("shop", "beside", "k2", 10, 0)
+    visit = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2]); c.close()"
+    )
+    command = [sys.executable, "-c", visit, str(path), "SELECT count(*) FROM intents"]
+    subprocess.run(command, check=True, timeout=60)
+    first.capture("shop", "after", "k3", 10, 0)
+    kept = sqlite3.connect(path).execute("SELECT name FROM intents").fetchall()
+    assert {name for (name,) in kept} == {"before", "beside", "after"}
 
 
 def test_a_forked_child_has_a_connection_of_its_own(tmp_path: Path) -> None:

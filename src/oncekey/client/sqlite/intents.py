@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from oncekey.client.answer import Kept
 from oncekey.client.intents import Frozen, Record
 from oncekey.core.errors import SchemaTooNew, StoreUnavailable
 from oncekey.core.fork import around_forks
+from oncekey.stores.private_file import make_private
 from oncekey.stores.queries import named
 
 T = TypeVar("T")
@@ -114,7 +114,7 @@ class SqliteIntents:
 
     def _open(self) -> sqlite3.Connection:
         # Made first, so that nobody else can ever read it; the log beside it is made alike.
-        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+        make_private(self._path)
         connection = sqlite3.connect(
             self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
