@@ -14,6 +14,7 @@ from oncekey.core.errors import StoreUnavailable
 from oncekey.stores import schema
 from oncekey.stores.administration import Run
 from oncekey.stores.desk import Desk
+from oncekey.stores.private_file import make_private
 from oncekey.stores.queries import load
 from oncekey.stores.rows import OWNER_BOOT, OWNER_HEARTBEAT, OWNER_NAME
 from oncekey.stores.sql import SqlStore
@@ -124,6 +125,8 @@ class SqliteStore(SqlStore):
         self.locks = Locks(self.path)
         with self.locks.gate():
             self.locks.heal()
+            # The log and the rest beside it are made as it is. It has answers in it.
+            make_private(self.path)
             connection = connect(self.path)
             try:
                 self._prepare(connection)
