@@ -102,6 +102,36 @@ def test_whoever_is_slow_is_not_waited_for(fort: Stronghold) -> None:
     assert fort.memory - before < 32
 
 
+FORM = "Content-Type: application/x-www-form-urlencoded"
+# By the path, and whether one has to be an admin to be listened to.
+UNREAD = {
+    "/console/sign-in": False,
+    "/console/sign-out": False,
+    "/api/admin/apikeys": True,
+    "/api/admin/webhooks": True,
+}
+
+
+@pytest.mark.parametrize("target", UNREAD)
+def test_a_body_that_does_not_come_is_not_waited_for_anywhere(
+    fort: Stronghold, target: str
+) -> None:
+    """The console reads forms of anybody, and the API those of callers that are known."""
+    admin = fort.admin if UNREAD[target] else None
+    for more in (b"", b"secret=o"):
+        with fort.wire(head(target, FORM, credentials=admin, length=1000) + more) as wire:
+            assert wire.answer().code == "request-timeout"
+            assert wire.is_over()
+
+
+def test_whoever_leaves_in_the_middle_leaves_no_trace(fort: Stronghold) -> None:
+    """A form that anybody can begin: the fort has no trace in its log when it is over."""
+    for _ in range(3):
+        with fort.wire(head("/console/sign-in", FORM, credentials=None, length=1000)) as wire:
+            wire.send(b"secret=")
+    assert is_served(fort, "left")
+
+
 def test_a_byte_now_and_then_does_not_keep_a_head_going(fort: Stronghold) -> None:
     """Time runs for the whole of it, not for each byte. The pace is that of other requests."""
     with fort.wire(b"POST /api/v1/orders HTTP/1.1\r\nX-Slow: ") as wire:

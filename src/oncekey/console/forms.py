@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import parse_qsl
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from oncekey.console.fields import Unreadable
 from oncekey.console.visit import Form, Page, Place, Refused, Visit
@@ -30,10 +30,14 @@ async def form_in(request: Request) -> dict[str, str]:
     if request.headers.get("content-type", "").split(";")[0] != "application/x-www-form-urlencoded":
         return {}
     content = b""
-    async for piece in request.stream():
-        content += piece
-        if len(content) > LARGEST_FORM:
-            raise Refused(413, "This form is too large", _TOO_LARGE)
+    try:
+        async for piece in request.stream():
+            content += piece
+            if len(content) > LARGEST_FORM:
+                raise Refused(413, "This form is too large", _TOO_LARGE)
+    except ClientDisconnect:
+        # Anybody can leave in the middle of one, and that is worth no trace in the log.
+        raise Refused(400, "This form has no end", _NOTHING) from None
     try:
         pairs = parse_qsl(content.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:

@@ -17,6 +17,7 @@ from oncekey.edge.decide import Pass
 from oncekey.edge.gate import DECIDE, gate
 from oncekey.edge.hooks import WEBHOOKS, Hooks
 from oncekey.edge.identity.known import Known
+from oncekey.edge.in_time import InTime
 from oncekey.edge.policy import EdgeRoute, Table
 from oncekey.edge.proxy import ANONYMOUS, Admitted, Proxy
 from oncekey.edge.reading import Reading
@@ -94,7 +95,7 @@ class EdgeApp:
             if _may_be_ours(edge, asked):
                 await respond(send, problem("not-found"))
             else:
-                await self._app(scope, receive, send)
+                await self._hand_in(edge, asked, scope, receive, send)
             return
         answer = await _guarded(asked, self._own(edge, asked, receive))
         if answer is not None:
@@ -102,13 +103,22 @@ class EdgeApp:
             return
         route = edge.table.find(asked.method, asked.path)
         if route is None or route.upstream is None or edge.reserved(asked.path):
-            await self._app(scope, receive, send)
+            await self._hand_in(edge, asked, scope, receive, send)
         elif route.source and edge.hooks is not None:
             reading = Reading(receive, edge.body_timeout)
             work = edge.hooks.receive_at(route, asked, reading)
             await respond(send, await _guarded(asked, work))
         else:
             await self._serve(edge, asked, route, receive, send)
+
+    async def _hand_in(
+        self, edge: Edge, asked: Asked, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """To what is behind the edge in this process. The API and the console take small bodies,
+        which come as a whole in time; an app may be sent more than that."""
+        ours = edge.reserved(asked.path)
+        in_time = InTime(receive, send, edge.body_timeout, whole=ours)
+        await self._app(scope, in_time.receive, in_time.send)
 
     async def _own(self, edge: Edge, asked: Asked, receive: Receive) -> Response | Answer | None:
         """The answer of the edge itself, when the path is one of its own."""

@@ -15,7 +15,7 @@ class RequestCut(Exception):
     """The client went away, or was too slow, in the middle of a body that is handed on."""
 
 
-def _too_late() -> Response:
+def too_late() -> Response:
     """Who is slow with one request is not waited for with the next."""
     answer = problem("request-timeout")
     return answer._replace(headers=(*answer.headers, (b"connection", b"close")))
@@ -36,14 +36,14 @@ class Reading:
                     return body
                 return await read(message, self._receive, content_type, limit)
         except TimeoutError:
-            return _too_late()
+            return too_late()
 
     async def stream(self) -> bytes | AsyncIterator[bytes] | Response:
         """All of it when it is there already, else what is there and what comes."""
         try:
             message = await self._next()
         except RequestCut:
-            return _too_late()
+            return too_late()
         if not message.get("more_body"):
             body: bytes = message.get("body", b"")
             return body
