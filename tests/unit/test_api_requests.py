@@ -1,10 +1,12 @@
 """Reading requests of the API: what cannot be used is refused, and the refusal names it."""
 
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 import pytest
 
+from oncekey.api import requests
 from oncekey.api.promises import Complete, CompleteByToken, CreatePromise, Reject, Resolve
 from oncekey.api.requests import (
     LIMIT,
@@ -231,3 +233,17 @@ def test_a_page_begins_where_before_says() -> None:
     assert before_in({"before": "au_0000000000000000"}, entry_number, "no entry") == 0
     with pytest.raises(InvalidInput, match="before is no entry; send the next_before of the page"):
         before_in({"before": "ak_000000000000000a"}, entry_number, "no entry")
+
+
+def test_a_name_is_compared_in_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller may have made up one of a megabyte."""
+    compared: list[int] = []
+
+    def counted(word: str, *more: Any) -> list[str]:
+        compared.append(len(word))
+        return get_close_matches(word, *more)
+
+    monkeypatch.setattr(requests, "get_close_matches", counted)
+    with pytest.raises(InvalidInput, match="unknown member 'xx"):
+        body_of(b'{"%s": 1}' % (b"x" * 1_000_000), CreatePromise)
+    assert compared == [100]

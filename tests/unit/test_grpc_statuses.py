@@ -1,11 +1,13 @@
 """Which gRPC status an error has, and what of it is told in metadata a client will take."""
 
 from collections.abc import Iterator
-from urllib.parse import unquote
+from typing import Any
+from urllib.parse import quote, unquote
 
 import pytest
 from grpc import StatusCode
 
+from oncekey.api.grpc import statuses
 from oncekey.api.grpc.statuses import codes, fault, refusal_of, unauthenticated
 from oncekey.core import errors
 from oncekey.wire import problem
@@ -91,3 +93,18 @@ def test_an_id_too_long_for_metadata_is_left_out_whole() -> None:
 def test_a_message_is_cut_to_what_a_client_takes() -> None:
     assert len(refusal_of(errors.InvalidInput("ü" * 5000)).message.encode()) <= 2048 // 3
     assert refusal_of(errors.InvalidInput("x" * 2000)).message == "x" * 2000
+
+
+def test_the_work_of_cutting_does_not_grow_with_the_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A caller may have sent two megabytes of what is repeated in it."""
+    worked: list[int] = []
+
+    def counted(text: str, **options: Any) -> str:
+        worked.append(len(text))
+        return quote(text, **options)
+
+    monkeypatch.setattr(statuses, "quote", counted)
+    refusal_of(errors.InvalidInput("ü" * 2_000_000))
+    assert 0 < sum(worked) < 20_000

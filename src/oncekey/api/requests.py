@@ -23,6 +23,7 @@ from oncekey.durable.engine import MAX_PAYLOAD
 MAX_BODY = MAX_PAYLOAD + (64 << 10)
 PAGE, LARGEST_PAGE = 50, 200
 MAX_QUERY = 64
+_LONGEST_SHOWN = 100
 
 WAIT = Parameter(
     "wait",
@@ -116,10 +117,12 @@ def query_of(text: bytes, allowed: Iterable[Parameter]) -> dict[str, str]:
 def check_names(what: str, given: Iterable[str], allowed: list[str]) -> None:
     for name in given:
         if name not in allowed:
-            near = get_close_matches(name, allowed, 1)
+            # To compare takes longer the longer it is, and a caller may have made it up.
+            shown = name[:_LONGEST_SHOWN]
+            near = get_close_matches(shown, allowed, 1)
             known = ", ".join(allowed) or "none"
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {known}"
-            raise InvalidInput(f"unknown {what} {name[:100]!r}; {hint}")
+            raise InvalidInput(f"unknown {what} {shown!r}; {hint}")
 
 
 def key_in(lines: list[bytes]) -> str | None:

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 from oncekey.core.errors import ConfigurationError, InvalidInput, SecretsUnavailable
 from oncekey.core.webhooks import StoredWebhook
 from oncekey.webhooks.sealing import Sealer, key_id_in
+from oncekey.webhooks.signing import is_equal
 
 MAX_SECRETS = 8
 # A certificate with those above it is the longest there is.
@@ -137,7 +138,7 @@ def rotated(ring: Ring, text: str, now: int, overlap: float, webhook_id: str) ->
 
     To rotate to the newest one changes nothing, so that it can be asked again.
     """
-    if ring and ring[0].text == text and ring[0].until is None:
+    if ring and ring[0].until is None and is_equal(text, ring[0].text):
         return ring
     end = now + round(overlap * 1000)
     ending = (each._replace(until=min(end, each.until or end)) for each in ring)

@@ -1,6 +1,7 @@
 """Long polls over gRPC, crowds, and a server that stops in good order."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -172,3 +173,37 @@ async def test_a_fault_is_told_without_what_is_inside(
     assert refused.value.code == "internal-error"
     assert "password" not in str(refused.value)
     assert "password of the database" in caplog.text
+
+
+# -- connections that nothing is asked on --------------------------------------------------
+
+# What a client of HTTP/2 begins with: its greeting, and settings that say nothing.
+GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+
+
+async def greeted(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(GREETING)
+    return reader, writer
+
+
+async def test_connections_beyond_the_bound_are_ended() -> None:
+    async with grpc_site("memory://", max_connections=2) as site:
+        held = [await greeted(site.server.port) for _ in range(2)]
+        assert all([await reader.read(1) for reader, _ in held])
+        reader, writer = await greeted(site.server.port)
+        with suppress(ConnectionResetError):
+            assert await reader.read() == b""
+        for each in (writer, *(writer for _, writer in held)):
+            each.close()
+
+
+async def test_a_connection_that_rests_is_ended() -> None:
+    async with grpc_site("memory://", idle=0.1) as site:
+        reader, writer = await greeted(site.server.port)
+        # Until its end.
+        assert await reader.read()
+        writer.close()
+        # Whoever comes back is served.
+        acme = await site.client("acme")
+        assert await made(acme)

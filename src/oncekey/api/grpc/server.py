@@ -22,6 +22,10 @@ from oncekey.durable.engine import MAX_PAYLOAD, Engine
 # Above what a value may be, so that most of what is too large is told so by its rule.
 MAX_REQUEST_BYTES = 2 * MAX_PAYLOAD
 MAX_CALLS = 10_000
+# Each is a file of this process, whether anything is ever asked on it or not.
+MAX_CONNECTIONS = 4096
+IDLE = 300.0
+_GREETING = 10.0
 GRACE = 10.0
 
 
@@ -49,15 +53,21 @@ async def serve_grpc(
     *,
     shares_port: bool = False,
     max_calls: int = MAX_CALLS,
+    max_connections: int = MAX_CONNECTIONS,
+    idle: float = IDLE,
 ) -> GrpcServer:
     """Listen on `port`, or on any that is free for 0. `shares_port`: with other workers.
 
-    Calls beyond `max_calls` at a time are refused. Raises `ConfigurationError` when it cannot
-    listen.
+    Calls beyond `max_calls` at a time are refused, connections beyond `max_connections` ended, and
+    so is one that has had no call for `idle` seconds; clients connect again by themselves. Raises
+    `ConfigurationError` when it cannot listen.
     """
     options = [
         ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
         ("grpc.so_reuseport", int(shares_port)),
+        ("grpc.max_allowed_incoming_connections", max_connections),
+        ("grpc.max_connection_idle_ms", round(idle * 1000)),
+        ("grpc.server_handshake_timeout_ms", round(_GREETING * 1000)),
     ]
     server = aio.server(
         interceptors=[Reading()], options=options, maximum_concurrent_rpcs=max_calls

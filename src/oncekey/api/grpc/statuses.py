@@ -127,6 +127,8 @@ def _told(name: str, value: str) -> list[tuple[str, str]]:
 
 
 def _bounded(message: str) -> str:
+    # It may repeat what a caller sent, and none of its characters is shorter when it is encoded.
+    message = message[:_MAX_ENCODED]
     while len(quote(message, safe=_PRINTABLE, errors="replace")) > _MAX_ENCODED:
         message = message[: len(message) * 3 // 4]
     return message
