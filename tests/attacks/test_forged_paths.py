@@ -204,6 +204,14 @@ def test_a_target_has_an_end(fort: Stronghold, size: int) -> None:
         ("X-Forwarded-Proto: https", "X-Forwarded-Scheme: https", "X-Forwarded-Ssl: on"),
         ("X-Forwarded-Port: 443", "X-Forwarded-Server: evil.example", "X-Real-IP: 10.0.0.1"),
         ("True-Client-IP: 10.0.0.1", "X-Client-IP: 10.0.0.1", "X_Real_IP: 10.0.0.1"),
+        (
+            "CF-Connecting-IP: 10.0.0.1",
+            "X-Cluster-Client-IP: 10.0.0.1",
+            "Fastly_Client-IP: 10.0.0.1",
+        ),
+        ("Remote-User: evil", "X-Forwarded-User: evil", "X_Auth_Request_Email: evil@evil.example"),
+        ("X-Forwarded-Client-Cert: Subject=evil", "X-SSL-Client-Verify: evil"),
+        ("Proxy: http://evil.example",),
     ],
 )
 def test_who_comes_from_where_is_told_by_the_edge(fort: Stronghold, lines: tuple[str, ...]) -> None:

@@ -23,6 +23,8 @@ _REQUEST_ONLY = frozenset(
         b"forwarded",
         b"host",
         b"idempotency-key",
+        # To a service that takes headers as CGI variables, where it sends its own requests.
+        b"proxy",
         b"x-forwarded-for",
         b"x-forwarded-host",
         b"x-forwarded-proto",
@@ -33,11 +35,23 @@ _REQUEST_ONLY = frozenset(
         b"x-rewrite-url",
     }
 )
-# What only a gateway knows of those before it.
+# What only a gateway knows of those before it: where they come from, what they asked it for, and
+# who they are. Services behind one believe some of these, and would believe them from anybody.
 _OF_GATEWAYS = frozenset(
     {
+        b"cf-connecting-ip",
+        b"fastly-client-ip",
+        b"remote-user",
         b"true-client-ip",
+        b"x-auth-request-email",
+        b"x-auth-request-groups",
+        b"x-auth-request-user",
         b"x-client-ip",
+        b"x-cluster-client-ip",
+        b"x-envoy-external-address",
+        b"x-forwarded-client-cert",
+        b"x-forwarded-email",
+        b"x-forwarded-groups",
         b"x-forwarded-method",
         b"x-forwarded-path",
         b"x-forwarded-port",
@@ -46,10 +60,14 @@ _OF_GATEWAYS = frozenset(
         b"x-forwarded-server",
         b"x-forwarded-ssl",
         b"x-forwarded-uri",
+        b"x-forwarded-user",
         b"x-original-host",
         b"x-original-method",
         b"x-original-uri",
         b"x-real-ip",
+        b"x-remote-user",
+        b"x-ssl-client-cert",
+        b"x-ssl-client-verify",
     }
 )
 
