@@ -183,6 +183,52 @@ def test_what_is_worth_a_second_look(oncekey: Run, write: Write, text: str, warn
     assert told.startswith(f"warning: {warning}")
 
 
+EXPOSED = "every account of this machine can read the secrets in it; chmod 600 it, "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[auth.jwt]\nsecret = '{SECRET}'\naudience = 'a'",
+        f"[[schedules]]\nid = 'a'\nevery = '1h'\nurl = 'https://a'\nsecret = '{SECRET}'",
+    ],
+    ids=["tokens", "schedules"],
+)
+def test_a_file_with_secrets_is_not_for_everybody(
+    oncekey: Run, write: Write, tmp_path: Path, text: str
+) -> None:
+    write(text)
+    warning = f"warning: oncekey.toml: {EXPOSED}or give secrets by the environment\n"
+    for mode, told in ((0o644, warning), (0o640, ""), (0o600, "")):
+        (tmp_path / "oncekey.toml").chmod(mode)
+        done = oncekey("check", "--offline")
+        assert (done.returncode, done.stderr) == (0, told)
+
+
+def test_nor_is_one_with_the_password_of_the_store(oncekey: Run, tmp_path: Path) -> None:
+    file = tmp_path / "oncekey.toml"
+    file.write_text("store.url = 'postgresql://shop:hunter2@db.example/shop'")
+    file.chmod(0o644)
+    done = oncekey("check", "--offline")
+    assert (EXPOSED in done.stderr, "hunter2" in done.stderr) == (True, False)
+    # One that the environment gives is not in the file.
+    file.write_text("store.url = 'postgresql://shop@db.example/shop'")
+    url = "postgresql://shop:hunter2@db.example/shop"
+    assert oncekey("check", "--offline", ONCEKEY_STORE__URL=url).stderr == ""
+
+
+def test_nor_is_a_jwks_with_what_signs(oncekey: Run, write: Write, tmp_path: Path) -> None:
+    write("[auth.jwt]\njwks_file = 'keys.json'\naudience = 'a'")
+    keys = tmp_path / "keys.json"
+    secret = {"kty": "oct", "k": "aHVudGVyMi1odW50ZXIyLWh1bnRlcjItaHVudGVyMi0"}
+    keys.write_text(json.dumps({"keys": [secret]}))
+    keys.chmod(0o644)
+    told = oncekey("check", "--offline").stderr
+    assert told == f"warning: {keys}: {EXPOSED}as its secrets sign tokens\n"
+    keys.chmod(0o600)
+    assert oncekey("check", "--offline").stderr == ""
+
+
 def test_where_there_is_no_file_it_says_so(oncekey: Run) -> None:
     done = oncekey("check")
     assert done.returncode == 0

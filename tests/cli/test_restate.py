@@ -245,10 +245,11 @@ def test_check_tells_of_an_endpoint_that_restate_does_not_reach(oncekey: Run, ur
 def test_check_does_not_try_an_address_of_another_machine(oncekey: Run, url: str) -> None:
     other = "http://192.0.2.1:9080"
     code, _, warnings = check(oncekey, with_endpoint(url, other))
-    assert (code, warnings) == (
+    assert (code, warnings[1:]) == (
         0,
         [f"warning: store: endpoint {other} is no address of this machine: it was not tried"],
     )
+    assert "whoever reaches the endpoint" in warnings[0]
 
 
 def test_serve_tells_of_an_endpoint_that_restate_does_not_reach(
@@ -265,6 +266,16 @@ def test_serve_tells_of_an_endpoint_that_restate_does_not_reach(
         f"error: Restate cannot call this process at {nowhere}/objects: Connection refused (os "
         "error 111); name an address that it reaches with endpoint= in the store url\n"
     )
+
+
+@pytest.mark.parametrize("where", ["bind=0.0.0.0:9080", "endpoint=http://192.0.2.1:9080"])
+def test_check_warns_of_an_endpoint_that_anybody_may_call(oncekey: Run, where: str) -> None:
+    """Also where Restate itself is on this machine."""
+    done = oncekey("check", "--offline", "--url", f"restate://127.0.0.1?{where}")
+    _, told = done.stderr.splitlines()
+    assert told.startswith("warning: store.url: whoever reaches the endpoint can call it; ")
+    alone = oncekey("check", "--offline", "--url", "restate://127.0.0.1?bind=127.0.0.1:9080")
+    assert len(alone.stderr.splitlines()) == 1
 
 
 def test_check_warns_of_an_endpoint_that_only_this_machine_reaches(oncekey: Run) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from oncekey.config.addresses import is_loopback
+from oncekey.config.exposed import exposed_in
 from oncekey.config.settings import Settings
 from oncekey.edge.policy import KEYED
 from oncekey.stores.restate.place import read_place
@@ -15,6 +16,7 @@ def cautions_of(settings: Settings) -> Iterator[str]:
     yield from _about_tokens(settings)
     yield from _about_routes(settings)
     yield from _about_restate(settings.store.url)
+    yield from exposed_in(settings)
     vault = settings.webhooks.vault.url
     if vault is not None and _is_open(vault):
         yield f"webhooks.vault.url: secrets come over plain http from {vault}; use https"
@@ -58,7 +60,7 @@ def _about_restate(url: str) -> Iterator[str]:
             f"store.url: Restate at {away[0]} would look for {place.endpoint} on its own machine; "
             "name an address of this one with endpoint="
         )
-    if away and not place.identity:
+    if not place.identity and (away or not is_loopback(place.listens_on[0])):
         yield (
             "store.url: whoever reaches the endpoint can call it; have Restate sign its calls, and "
             "name its public key with identity="

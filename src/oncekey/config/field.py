@@ -23,6 +23,6 @@ def named(kind: Named) -> Any:
     return field(default_factory=dict, metadata={"kind": kind})
 
 
-def hidden(kind: Kind) -> Any:
-    """A secret: no representation of the settings shows it."""
-    return field(default=None, repr=False, metadata={"kind": kind})
+def hidden(kind: Kind, default: Any = None) -> Any:
+    """A secret, or what may have one in it: no representation of the settings shows it."""
+    return field(default=default, repr=False, metadata={"kind": kind})

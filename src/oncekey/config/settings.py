@@ -14,7 +14,7 @@ from oncekey.config.edge_settings import (
     EdgeSettings,
     UpstreamSettings,
 )
-from oncekey.config.field import LARGEST, named, section, setting
+from oncekey.config.field import LARGEST, hidden, named, section, setting
 from oncekey.config.kinds import (
     Named,
     Section,
@@ -40,7 +40,8 @@ _TARGET = target
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    url: str = setting(store_url, "sqlite:///oncekey.db")
+    url: str = hidden(store_url, "sqlite:///oncekey.db")
+    """It may have a password in it."""
     lease: float = setting(duration, 15.0)
     heartbeat: float | None = setting(duration)
     """A third of the lease unless given."""

@@ -46,9 +46,11 @@ def test_without_its_table_no_token_is_accepted() -> None:
 
 
 def test_the_representation_of_settings_has_no_secret(tmp_path: Path) -> None:
-    settings = load(None, {"ONCEKEY_AUTH__JWT__SECRET": SECRET})
+    url = "postgresql://shop:hunter2@db.example/shop"
+    settings = load(None, {"ONCEKEY_AUTH__JWT__SECRET": SECRET, "ONCEKEY_STORE__URL": url})
     assert settings.auth.jwt is not None
     assert settings.auth.jwt.secret == SECRET
+    assert settings.store.url == url
     assert "hunter2" not in repr(settings)
     assert "hunter2" not in str(settings)
 
