@@ -21,7 +21,7 @@ ARGS ?=
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve cluster test check bench chaos storm docs preview pictures lock format proto clean
+.PHONY: help venv serve cluster test check audit bench chaos storm docs preview pictures lock format proto clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,11 @@ check: venv ## check format, lint, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+# Strict: what nobody could be asked about is not known to be good.
+audit: $(BIN)/pip-audit ## ask the advisories of PyPI about every version that is pinned
+	@for lock in requirements/*.txt; do echo $$lock; \
+		$(BIN)/pip-audit --strict --require-hashes --disable-pip $(ARGS) -r $$lock || exit 1; done
 
 format: venv ## format the code and fix what the linter can fix
 	$(BIN)/ruff check --fix-only --exit-zero .
@@ -162,3 +167,6 @@ $(VENV)/.restate: requirements/restate.sha256 | $(BIN)/python
 
 $(BIN)/uv: | $(BIN)/python
 	@$(PIP) uv
+
+$(BIN)/pip-audit: | $(BIN)/python
+	@$(PIP) pip-audit
