@@ -1,5 +1,10 @@
 """The page on backups: its commands are typed on SQLite and on a real PostgreSQL."""
 
+import re
+import sqlite3
+import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +25,16 @@ def database(postgres: PostgresServer) -> Iterator[PostgresServer]:
         connection.execute("CREATE DATABASE shop")
         yield postgres
         connection.execute("DROP DATABASE shop WITH (FORCE)")
+
+
+def test_a_copy_is_as_private_as_the_ledger(tmp_path: Path) -> None:
+    """Whatever the umask; the program of the page is the first of its blocks."""
+    program = re.findall(r"(?ms)^```python\n(.*?)^```", PAGE.read_text())[0]
+    (tmp_path / "backup.py").write_text(program)
+    sqlite3.connect(tmp_path / "oncekey.db").close()
+    words = [sys.executable, "backup.py", "oncekey.db", "copy.db"]
+    subprocess.run(words, cwd=tmp_path, check=True, timeout=60, umask=0)
+    assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
 
 
 @pytest.mark.postgres
