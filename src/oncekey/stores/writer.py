@@ -280,7 +280,8 @@ def _undo(request: Any) -> list[Job]:
             return [Job(Abandon(number, fence + 1), _NOBODY, _FOREVER)]
         case Settle(id=number, fence=fence):
             return [Job(Abandon(number, fence), _NOBODY, _FOREVER)]
-        case Start(execution=execution):
+        case Start(execution=execution, insert=None):
+            # With a key others may have been told of it by now: there it stays, and is found.
             return [Job(Withdraw(execution.id), _NOBODY, _FOREVER)]
         case _:
             return []

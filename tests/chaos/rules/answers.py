@@ -120,8 +120,8 @@ def _is_expected(story: Story, slot: Slot, each: Exchange, answer: Answered) -> 
         return True
     if answer.problem == _UNKNOWN:
         return MODES[slot.place] is Mode.AT_MOST_ONCE
-    if answer.status == 500 and not answer.problem:
-        return '"fails"' in answer.body
+    if answer.status == 500 and '"fails"' in answer.body:
+        return True
     # The rest is trouble, and has to have a reason; its effects last a while.
     servers = {exchange.sent.server for exchange in story.slots[slot]}
     return answer.status in _TRANSIENT | {409} and any(
