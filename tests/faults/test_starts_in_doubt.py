@@ -70,7 +70,7 @@ async def test_without_a_key_nobody_else_knows_and_nothing_is_left(url: str) -> 
         await (await unsure.start("order", 1)).result(30)
 
         other = oncekey.open(url)
-        while len(listed := other.store.read(ListExecutions("default"))) > 1:
+        while len(listed := other.store.read(ListExecutions("default"))) > 1:  # noqa: ASYNC110 - undone by the writer
             await asyncio.sleep(0.01)
         other.close()
         assert [each.status.name for each in listed] == ["SUCCEEDED"]
