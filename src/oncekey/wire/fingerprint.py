@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context
 from functools import lru_cache
 from hashlib import blake2b
 from math import isinf
+from sys import float_info
 from typing import Any, Literal
 from urllib.parse import unquote_to_bytes
 
@@ -94,6 +96,9 @@ def _form_of(content_type: bytes) -> str:
     return forms.get(kind, "")
 
 
+_SOMETHING = re.compile("-?[0.]*[1-9]").match
+
+
 def _number(text: str) -> float | int | msgspec.Raw:
     """1, 1.0 and 1e0 are one value; what a float cannot hold stays exact."""
     if len(text) > _FLOAT_DIGITS + 1:
@@ -101,14 +106,15 @@ def _number(text: str) -> float | int | msgspec.Raw:
         if len(exact.as_tuple().digits) > _FLOAT_DIGITS:
             return msgspec.Raw(str(exact).encode())
     value = float(text)
-    if isinf(value):
+    if isinf(value) or (abs(value) < float_info.min and _SOMETHING(text)):
         raise ValueError("a number beyond all bounds")
     return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
 
 
 _decode = msgspec.json.Decoder(float_hook=_number).decode
 _encode = msgspec.json.Encoder(order="sorted").encode
-_UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+# A decimal number has bounds of its own, beyond which it is an arithmetic error.
+_UNREADABLE = (msgspec.MsgspecError, ValueError, ArithmeticError, RecursionError)
 
 
 def _picked(body: bytes, fields: Sequence[str]) -> bytes:
