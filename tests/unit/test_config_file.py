@@ -275,6 +275,21 @@ def test_what_is_not_toml_is_told_with_its_line(write: Write) -> None:
     assert mistake.startswith("2: this is not TOML: ")
 
 
+@pytest.mark.parametrize(
+    "text, mistake",
+    [
+        ("a = " + "[" * 5000, "is nested too deeply"),
+        ("a = " + "{b=" * 5000, "is nested too deeply"),
+        ("a = " + "1" * 5000, "holds a number of more digits than can be read"),
+    ],
+)
+def test_toml_that_no_library_can_read_is_told(write: Write, text: str, mistake: str) -> None:
+    file = write(text)
+    with pytest.raises(ConfigurationError) as raised:
+        load(file)
+    assert str(raised.value) == f"{file} {mistake}"
+
+
 def test_toml_that_ends_too_early_is_told_with_its_last_line(write: Write) -> None:
     (mistake,) = mistakes(write("[store]\nurl = "))
     assert mistake.startswith("2: this is not TOML: ")

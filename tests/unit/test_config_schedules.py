@@ -182,7 +182,12 @@ def test_no_mistake_repeats_a_secret(write: Write, written: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, rule", [("depth", "must be JSON"), ("[NaN]", "has nan, which is no JSON")]
+    "text, rule",
+    [
+        ("depth", "must be JSON"),
+        ("[" * 9999, "must be JSON"),
+        ("[NaN]", "has nan, which is no JSON"),
+    ],
 )
 def test_what_the_environment_gives_must_be_json(write: Write, text: str, rule: str) -> None:
     file = write(f"{HEAD}every = '1m'\nworkflow = 'w'\n")

@@ -299,7 +299,7 @@ def json_value(value: Any) -> Any:
     if isinstance(value, FromEnvironment):
         try:
             return json_value(json.loads(value))
-        except ValueError:
+        except (ValueError, RecursionError):
             raise InvalidInput("must be JSON, such as '{\"depth\": 2}' or '\"text\"'") from None
     if isinstance(value, dict):
         return {str(name): json_value(each) for name, each in value.items()}

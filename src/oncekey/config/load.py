@@ -77,6 +77,11 @@ def _table_of(file: Path, text: str) -> dict[str, Any]:
         line = int(found[1]) if found and found[1] else text.count("\n") + 1
         issue = Issue(Place(str(file), line), f"this is not TOML: {_AT_LINE.sub('', message)}")
         raise ConfigurationError(str(issue)) from error
+    except RecursionError:
+        raise ConfigurationError(f"{file} is nested too deeply") from None
+    except ValueError:
+        # The library leaves it to Python how many digits a number may have.
+        raise ConfigurationError(f"{file} holds a number of more digits than can be read") from None
 
 
 def _merge(below: Any, above: Any, path: lines.Path = ()) -> Any:
