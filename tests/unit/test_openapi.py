@@ -72,6 +72,12 @@ def test_an_operation_has_its_parameters_and_answers(endpoint: Endpoint) -> None
     assert set(described["responses"]) == set(map(str, statuses))
 
 
+@pytest.mark.parametrize("endpoint", [each for each in ALL if "{" in each.path])
+def test_a_path_that_names_something_may_name_nothing(endpoint: Endpoint) -> None:
+    """Also where whatever can be named is there, as classes of retention are once they are set."""
+    assert "`not-found`" in operation(endpoint)["responses"]["404"]["description"]
+
+
 def test_mutating_endpoints_take_a_key() -> None:
     assert {each.policy for each in ALL if each.method != "GET"} == {"ACCEPTED", "REQUIRED_A"}
 

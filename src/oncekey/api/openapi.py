@@ -66,7 +66,8 @@ def problems_of(endpoint: Endpoint) -> list[str]:
     found = {"internal-error", "ledger-unavailable", "invalid-input", *endpoint.problems}
     if not endpoint.is_open:
         found |= {"unauthorized"}
-    if "{tenant}" in endpoint.path:
+    if "{" in endpoint.path:
+        # What no path can hold is not found, whatever it would have named.
         found |= {"not-found"}
     if endpoint.body is not None:
         found |= {"request-incomplete", "payload-too-large"}

@@ -48,6 +48,18 @@ def test_an_edge_without_routes_has_its_own_paths() -> None:
     assert "/edge/decide" not in described(decides=False)["paths"]
 
 
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_a_decision_may_be_refused_in_the_one_way_a_proxy_knows(method: str) -> None:
+    refused = described()["paths"]["/edge/decide"][method]["responses"]["403"]
+    assert list(refused["content"]) == ["application/problem+json"]
+
+
+def test_a_route_with_names_in_its_path_may_not_be_found() -> None:
+    paths = described(route("/orders/{id}"), route("/orders"))["paths"]
+    assert "not-found" in told(paths["/orders/{id}"]["post"]["responses"]["404"])
+    assert "404" not in paths["/orders"]["post"]["responses"]
+
+
 @pytest.mark.parametrize("policy", RULE_KEYS)
 def test_every_route_tells_its_policy_and_how_long_answers_are_kept(policy: Policy) -> None:
     operation = described(route("/orders", policy, retention="financial"))["paths"]["/orders"][

@@ -69,6 +69,9 @@ def problems_of(route: EdgeRoute) -> list[str]:
     """The codes of every problem that the edge itself may answer with on a route."""
     found = {"internal-error"}
     found |= DELIVERY if route.policy == "REQUIRED_B" else IDENTITY
+    if "{" in route.path:
+        # What no segment can hold is on no route.
+        found |= {"not-found"}
     if route.upstream is not None:
         found |= UPSTREAM
     if route.keyed or route.policy == "PROHIBITED":

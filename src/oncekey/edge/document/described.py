@@ -9,6 +9,7 @@ from typing import NamedTuple
 from oncekey.edge.document.contract import (
     DELIVERY,
     IDENTITY,
+    REF,
     UPSTREAM,
     Part,
     responses_of,
@@ -49,6 +50,10 @@ _REFUSE: Part = {
     "in": "query",
     "description": "With 403, every refusal but a 401 is a 403, for proxies that know no others.",
     "schema": {"const": "403"},
+}
+_FORBIDDEN: Part = {
+    "description": "With `refuse=403`: any of the refusals but a 401, with its own problem.",
+    "content": {"application/problem+json": {"schema": REF}},
 }
 _DECISION = [
     *IDENTITY,
@@ -119,6 +124,7 @@ def decisions() -> Iterator[Described]:
             "responses": {
                 "200": {"description": "Let it through, with these headers.", "headers": told},
                 **responses_of(_DECISION),
+                "403": _FORBIDDEN,
             },
         }
         yield Described(method, "/edge/decide", operation)
