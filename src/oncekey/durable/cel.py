@@ -14,12 +14,12 @@ import msgspec
 
 from oncekey.core.errors import ConditionInvalid, ConfigurationError
 from oncekey.durable.condition_cost import NotBoundable, cost_of, tree_of
+from oncekey.durable.nesting import MAX_DEPTH, is_deeper, may_be_deeper
 
 MAX_EXPRESSION = 4096
 """Bytes."""
 MAX_COST = 2e7
 """About half a second, and so many bytes."""
-MAX_DEPTH = 200
 _SMALLEST = 4096
 _MAX_TROUBLE = 500
 
@@ -177,17 +177,8 @@ def _size_of(values: dict[str, Any], what: str) -> int:
         body = _encode(values)
     except (TypeError, ValueError, RecursionError) as error:
         raise ConditionTrouble(f"the {what} is not JSON: {error}") from error
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _is_deeper(values, MAX_DEPTH):
+    if may_be_deeper(body) and is_deeper(values):
         raise ConditionTrouble(f"the {what} is nested more than {MAX_DEPTH} deep")
     if b"\\u0000" in body and _ZERO.search(body):
         raise ConditionTrouble(f"the {what} holds the character U+0000, which CEL cannot compare")
     return len(body)
-
-
-def _is_deeper(value: Any, depth: int) -> bool:
-    level = [value]
-    while level and depth:
-        inner = (each.values() if isinstance(each, dict) else each for each in level)
-        level = [item for items in inner for item in items if isinstance(item, dict | list)]
-        depth -= 1
-    return bool(level)

@@ -104,6 +104,30 @@ async def test_a_body_is_bounded(acme: Client, size: int, status: int) -> None:
     assert len((await acme.see("workflows")).json()["workflows"]) == (status == 201)
 
 
+@pytest.mark.parametrize("depth, refused", [(200, False), (201, True), (900, True), (960, True)])
+@pytest.mark.parametrize(
+    "path, member",
+    [
+        ("workflows/echo/start", "input"),
+        ("workflows/approval/start", "input"),
+        ("promises/key:k/resolve", "value"),
+        ("promises/key:k/reject", "error"),
+        ("events", "data"),
+    ],
+)
+async def test_how_deep_a_value_may_be_is_a_number_and_not_what_is_left_of_the_stack(
+    acme: Client, path: str, member: str, depth: int, refused: bool
+) -> None:
+    await acme.ask("promises", {"name": "p", "key": "k"})
+    about = b'"key": "topic", ' if path == "events" else b""
+    content = b'{%b"%b": %b%b}' % (about, member.encode(), b"[" * depth, b"]" * depth)
+    answer = await acme.post(acme.place(path), content=content)
+    assert (answer.status_code == 400) is refused, answer.text
+    assert answer.status_code < 500
+    if refused:
+        assert "nested" in answer.json()["detail"]
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -37,6 +37,7 @@ from oncekey.durable.embedded.asking import PROMISES, REQUESTS, ref_of
 from oncekey.durable.embedded.watching import LOOK_AGAIN
 from oncekey.durable.engine import KEY_TTL, MAX_PAYLOAD, PromiseAnswer, SettleAnswer
 from oncekey.durable.failure import encode_failure
+from oncekey.durable.nesting import check_depth
 from oncekey.durable.raising import rejection_of
 from oncekey.durable.tokens import digest_of, is_token, new_token
 
@@ -135,6 +136,7 @@ class Promises:
         """Resolve or reject; the answer is the same however often it is asked for by one key."""
         if len(body) > MAX_PAYLOAD:
             raise PayloadTooLarge(f"the value has {len(body)} bytes; {MAX_PAYLOAD} are allowed")
+        check_depth(body, "the value")
         if state is PromiseState.REJECTED:
             body = encode_failure(rejection_of(_decoded(body)))
         while True:

@@ -14,6 +14,7 @@ from oncekey.core.work import Events, Matched, Publish, event_id_of
 from oncekey.durable.embedded.asking import EVENTS
 from oncekey.durable.embedded.events import EventMatching, event_of
 from oncekey.durable.engine import MAX_EVENT, PublishAnswer
+from oncekey.durable.nesting import check_depth
 from oncekey.durable.values import canonical, fingerprint_of
 
 if TYPE_CHECKING:
@@ -72,10 +73,9 @@ def _checked(key: str, data: bytes, headers: Mapping[str, str]) -> bytes:
     packed = msgspec.json.encode(dict(headers))
     if len(data) + len(packed) > MAX_EVENT:
         raise PayloadTooLarge(f"the event has {len(data)} bytes; {MAX_EVENT} are allowed")
+    check_depth(data, "the data of an event")
     try:
         msgspec.json.decode(data)
     except msgspec.DecodeError as error:
         raise InvalidInput(f"the data of an event is not JSON: {error}") from None
-    except RecursionError:
-        raise InvalidInput("the data of an event is nested too deeply") from None
     return packed

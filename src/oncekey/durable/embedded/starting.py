@@ -11,6 +11,7 @@ from oncekey.core.work import Start
 from oncekey.durable.definition import Definition
 from oncekey.durable.embedded.asking import STARTS
 from oncekey.durable.engine import MAX_PAYLOAD
+from oncekey.durable.nesting import check_depth
 from oncekey.durable.signature import pack_arguments, unpack_arguments
 from oncekey.durable.values import canonical, fingerprint_of
 
@@ -82,6 +83,7 @@ class Starting:
             raise PayloadTooLarge(
                 f"the input of {place[1]} has {len(body)} bytes; {MAX_PAYLOAD} are allowed"
             )
+        check_depth(body, f"the input of {place[1]}")
         definition = self._definitions.get(place)
         if definition is not None:
             unpack_arguments(definition.signature, body)
