@@ -53,5 +53,5 @@ def _message_in(body: bytes) -> str:
     """What the handler said, and nothing of where it said it."""
     try:
         return _told_in(body).message
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""
