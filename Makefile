@@ -19,9 +19,11 @@ MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 ARGS ?=
 # Tests wait more than they compute: for servers, for processes that start, for the disk.
 WORKERS ?= 3
+# For how long `make fuzz` looks, on one core.
+MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve cluster test check audit bench chaos storm docs preview pictures lock format proto clean
+.PHONY: help venv serve cluster test check audit bench chaos storm fuzz docs preview pictures lock format proto clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +44,9 @@ chaos: venv $(VENV)/.restate ## break everything for ten minutes, and check what
 
 storm: venv $(VENV)/.restate ## run the tests that kill at named points for minutes, and plant bugs for the checker
 	$(BIN)/pytest -m storm $(ARGS)
+
+fuzz: venv ## run the fuzz for minutes instead of seconds (MINUTES=10)
+	ONCEKEY_FUZZ_MINUTES=$(MINUTES) $(BIN)/pytest tests/fuzz $(ARGS)
 
 docs: venv $(BIN)/nginx $(VENV)/.chromium ## build the documentation into build/site, run every snippet and check every page
 	$(MKDOCS) build --strict

@@ -33,4 +33,5 @@ pytest_plugins = [
     "tests.fixtures.stronghold",
     "tests.fixtures.hooks",
     "tests.fixtures.ways",
+    "tests.fixtures.fuzzed",
 ]
