@@ -174,12 +174,13 @@ class Ledger:
             sent = Sent(insert, answer, epoch)
         return await self.arun(beginning.steps(wait, sent))
 
-    def attach(self, ref: Ref, timeout: float) -> Record | None:
-        """The settled record of `ref`, waiting for it; None when there is none by then."""
-        return self.run(self._attach(ref.digest, timeout))
+    def attach(self, ref: Ref | Operation, timeout: float) -> Record | None:
+        """The settled record of `ref`, waiting for it; None when there is none by then. Of an
+        operation, only what was asked for the same: another's answer is not its own."""
+        return self.run(self._attach(ref, timeout))
 
-    async def aattach(self, ref: Ref, timeout: float) -> Record | None:
-        return await self.arun(self._attach(ref.digest, timeout))
+    async def aattach(self, ref: Ref | Operation, timeout: float) -> Record | None:
+        return await self.arun(self._attach(ref, timeout))
 
     def peek(self, ref: Ref | int) -> Record | None:
         """The record of `ref` (or of an operation number) as it is now; expired ones are gone."""
@@ -273,7 +274,13 @@ class Ledger:
 
     # -- the steps behind the verbs ------------------------------------------------------
 
-    def _attach(self, digest: bytes, timeout: float) -> Steps[Record | None]:
+    def _attach(self, ref: Ref | Operation, timeout: float) -> Steps[Record | None]:
+        if isinstance(ref, Ref):
+            return (yield from self._settled_at(ref.digest, timeout))
+        record: Record | None = yield from self._settled_at(ref.ref.digest, timeout)
+        return record if record is not None and record.fingerprint == ref.fingerprint else None
+
+    def _settled_at(self, digest: bytes, timeout: float) -> Steps[Record | None]:
         pauses = Pauses(self.clock, timeout)
         while True:
             record = self.cache.get(digest, self.clock)

@@ -125,7 +125,7 @@ class Concluding:
     async def _answer_of_winner(self) -> Response:
         claim = self._claim
         with suppress(*_MISSED):
-            record = await self._ledger.aattach(claim.operation.ref, WINNER_WAIT)
+            record = await self._ledger.aattach(claim.operation, WINNER_WAIT)
             if record is not None:
                 return replay_of(record)
         return problem("claim-lost", operation_id=claim.operation_id)

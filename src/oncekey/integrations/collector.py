@@ -214,7 +214,7 @@ class Collector:
     async def _answer_of_winner(self) -> Response:
         """Our claim was taken over: the answer is the one that was kept, if there is one yet."""
         claim = self._claim
-        record = await self._ledger.aattach(claim.operation.ref, WINNER_WAIT)
+        record = await self._ledger.aattach(claim.operation, WINNER_WAIT)
         if record is None:
             return problem("claim-lost", operation_id=claim.operation_id)
         return replay_of(record)

@@ -193,7 +193,7 @@ class Gatherer:
     def _answer_of_winner(self) -> Response:
         """Our claim was taken over: the answer is the one that was kept, if there is one yet."""
         claim = self.claim
-        record = self._ledger.attach(claim.operation.ref, WINNER_WAIT)
+        record = self._ledger.attach(claim.operation, WINNER_WAIT)
         if record is None:
             return problem("claim-lost", operation_id=claim.operation_id)
         return replay_of(record)

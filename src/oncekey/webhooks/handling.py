@@ -229,7 +229,7 @@ class Handling:
     async def _of_winner(self, claim: Claim) -> Result:
         """We were too slow, and the next attempt took over: what it came to counts."""
         with suppress(*_AWAY):
-            record = await self._ledger.aattach(claim.operation.ref, WINNER_WAIT)
+            record = await self._ledger.aattach(claim.operation, WINNER_WAIT)
             if record is not None:
                 if claim.span is not None:
                     claim.span.replays(record.outcome)

@@ -258,8 +258,7 @@ class Exchange:
 
     def _answer_of_winner(self, claim: Claim) -> Steps[Any]:
         """Our claim was taken over: the answer is the one that was kept, if there is one yet."""
-        ref = claim.operation.ref
-        record: Record | None = yield attach(self._ledger, ref, WINNER_WAIT)
+        record: Record | None = yield attach(self._ledger, claim.operation, WINNER_WAIT)
         if record is None:
             return django_response(problem("claim-lost", operation_id=claim.operation_id))
         return django_response(replay_of(record))
