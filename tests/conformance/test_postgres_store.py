@@ -83,7 +83,13 @@ def submit_and_wait_for_lock(caller: Caller, other: Connection, request: Request
 
 def wait_until_blocked(other: Connection) -> None:
     waiting = "SELECT 1 FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))"
-    until(lambda: other.execute(waiting, (other.info.backend_pid,)).fetchone())
+
+    def is_blocked() -> Any:
+        # A transaction sees the processes that were there when it first looked.
+        other.execute("SELECT pg_stat_clear_snapshot()")
+        return other.execute(waiting, (other.info.backend_pid,)).fetchone()
+
+    until(is_blocked)
 
 
 # -- an outcome and a takeover at the same time -------------------------------------------------

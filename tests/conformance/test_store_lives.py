@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from oncekey.core.model import State
-from oncekey.core.ports import Found, Held, Peek, Query, Take
+from oncekey.core.ports import Abandon, Found, Held, Peek, Query, Take
 from tests.fixtures.stores import DONE, Caller, Place, until
 
 ROOT = Path(__file__).parents[2]
@@ -69,6 +69,20 @@ def test_closing_lets_claims_lapse_at_once(shared: Place) -> None:
     assert second.ask(Peek(insert.digest)).lapsed
     assert second.ask(Take(insert.id, insert.digest, 1)) == Held(2)
     assert second.ask(second.settle(insert, fence=2)) is True
+
+
+def test_who_is_unsure_of_a_takeover_does_not_undo_that_of_another(shared: Place) -> None:
+    first, unsure, faster = shared.open(), shared.open(), shared.open()
+    insert = first.insert("k")
+    first.ask(insert)
+    first.store.close()
+    assert faster.ask(Take(insert.id, insert.digest, 1)) == Held(2)
+
+    # As the writer does whose own Take was lost on the way.
+    assert unsure.ask(Abandon(insert.id, 2)) is False
+
+    assert not unsure.ask(Peek(insert.digest)).lapsed
+    assert faster.ask(Abandon(insert.id, 2)) is True
 
 
 def test_closing_commits_what_is_waiting(shared: Place) -> None:

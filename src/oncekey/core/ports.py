@@ -53,7 +53,8 @@ class Release(NamedTuple):
 
 
 class Abandon(NamedTuple):
-    """Leave the claim without an owner, as a crash would: the takeover rule decides the rest."""
+    """Leave the claim without an owner, as a crash would: the takeover rule decides the rest. Only
+    one of the asking process's own: what it is unsure to have taken may be another's by now."""
 
     id: int
     fence: int

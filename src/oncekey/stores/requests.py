@@ -65,9 +65,10 @@ def carry_out(request: Request, setting: Setting) -> Steps:
         case Settle():
             return _settle(request)
         case Release(number, fence):
-            return _let_go("release", number, fence)
+            return _let_go("release", {"id": number, "fence": fence})
         case Abandon(number, fence):
-            return _let_go("abandon", number, fence)
+            values = {"id": number, "fence": fence, "owner": setting.owner}
+            return _let_go("abandon", values)
         case Purge(digest):
             return _purge(digest)
         case Peek(digest, number):
@@ -217,9 +218,9 @@ def settled(settle: Settle) -> Steps:
     return bool(rows) and rows[0][0] == settle.fence
 
 
-def _let_go(name: str, number: int, fence: int) -> Steps:
-    yield "lock_claim", {"id": number}
-    return bool((yield name, {"id": number, "fence": fence}))
+def _let_go(name: str, values: Parameters) -> Steps:
+    yield "lock_claim", {"id": values["id"]}
+    return bool((yield name, values))
 
 
 def _purge(digest: bytes) -> Steps:

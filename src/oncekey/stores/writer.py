@@ -41,6 +41,9 @@ _FOREVER = float("inf")
 
 # How a claim ended must be written, however long that takes.
 _ENDINGS = (Settle, Release, Abandon, Withdraw)
+# A takeover that may not have been committed is taken back by its fence, which the next takeover by
+# this process would have as well: they go one after the other, through the first writer.
+_IN_TURN = (Take, Abandon)
 
 
 class Job(NamedTuple):
@@ -80,7 +83,8 @@ class Writer:
         self._since = 0.0
         """When the oldest of them began to wait; 0 when nothing does."""
         self._lock = threading.Lock()
-        self._sleepers: list[threading.Lock] = []
+        self._sleepers: dict[int, threading.Lock] = {}
+        """By number of the writer thread that sleeps."""
         self._closing = False
         self._lines = [_Line(connect, committed) for _ in range(threads)]
         self._threads = [
@@ -100,19 +104,24 @@ class Writer:
             if not self._pending:
                 self._since = self._since or time.monotonic()
             self._pending.append(make(Job, (request, waiter, None)))
-            if not self._sleepers:
+            sleeper = self._sleeper_for(request)
+            if sleeper is None:
                 if time.monotonic() - self._since > _STUCK:
                     self._refuse_claims()
                 return
-            sleeper = self._sleepers.pop()
         sleeper.release()
+
+    def _sleeper_for(self, request: Any) -> threading.Lock | None:
+        """A writer that may carry the request out, if one of those sleeps."""
+        number = 0 if isinstance(request, _IN_TURN) else next(reversed(self._sleepers), 0)
+        return self._sleepers.pop(number, None)
 
     def close(self) -> None:
         """Commit what is waiting, then stop."""
         with self._lock:
             self._closing = True
-            sleepers, self._sleepers = self._sleepers, []
-        for sleeper in sleepers:
+            sleepers, self._sleepers = self._sleepers, {}
+        for sleeper in sleepers.values():
             sleeper.release()
         for thread in self._threads:
             if thread is not threading.current_thread():
@@ -142,7 +151,7 @@ class Writer:
         # The first writer beats for the process; the others only carry groups.
         beats_at = time.monotonic() + self._heartbeat if number == 0 else None
         while True:
-            jobs = self._take(beats_at)
+            jobs = self._take(number, beats_at)
             if beats_at is not None and time.monotonic() >= beats_at:
                 beats_at = time.monotonic() + self._heartbeat
                 with line.turn:
@@ -155,20 +164,27 @@ class Writer:
                 line.close()
                 return
 
-    def _take(self, wake_at: float | None) -> list[Job]:
-        """All waiting jobs; sleeps when there are none, until the next heartbeat at most."""
+    def _take(self, number: int, wake_at: float | None) -> list[Job]:
+        """What waits for this writer; sleeps when nothing does, until its next heartbeat."""
         with self._lock:
-            if self._pending or self._closing:
-                jobs, self._pending, self._since = self._pending, [], 0.0
+            jobs = self._waiting_for(number)
+            if jobs or self._closing:
                 return jobs
-            sleeper = threading.Lock()
+            sleeper = self._sleepers[number] = threading.Lock()
             sleeper.acquire()
-            self._sleepers.append(sleeper)
         sleeper.acquire(timeout=-1 if wake_at is None else max(0.0, wake_at - time.monotonic()))
         with self._lock:
-            if sleeper in self._sleepers:
-                self._sleepers.remove(sleeper)
-            jobs, self._pending, self._since = self._pending, [], 0.0
+            if self._sleepers.get(number) is sleeper:
+                del self._sleepers[number]
+            return self._waiting_for(number)
+
+    def _waiting_for(self, number: int) -> list[Job]:
+        jobs, self._pending = self._pending, []
+        if number:
+            self._pending = [job for job in jobs if isinstance(job.request, _IN_TURN)]
+            jobs = [job for job in jobs if not isinstance(job.request, _IN_TURN)]
+        if not self._pending:
+            self._since = 0.0
         return jobs
 
     def _retry_later(self, unfinished: list[Job]) -> None:
@@ -182,6 +198,10 @@ class Writer:
         with self._lock:
             self._since = self._since or time.monotonic()
             self._pending[:0] = unfinished
+            woken = [self._sleeper_for(job.request) for job in unfinished]
+        for sleeper in woken:
+            if sleeper is not None:
+                sleeper.release()
 
 
 class _Line:

@@ -103,8 +103,7 @@ class MemoryStore:
                 record = self._unsettled(number, fence)
                 return record is not None and self._claims.forget(number)
             case Abandon(number, fence):
-                record = self._unsettled(number, fence)
-                return record is not None and self._claims.put(record._replace(owner=_NOBODY))
+                return self._abandon(number, fence)
             case Peek(digest, number):
                 record = self._claims.at(digest) if digest else self._claims.of(number)
                 return self._found(record) if record else None
@@ -129,6 +128,12 @@ class MemoryStore:
             return self._found(seen) if seen else Gone()
         self._claims.put(record._replace(owner=_OWNER, fence=fence + 1))
         return Held(fence + 1)
+
+    def _abandon(self, number: int, fence: int) -> bool:
+        record = self._unsettled(number, fence)
+        if record is None or record.owner not in {_OWNER, _NOBODY}:
+            return False
+        return self._claims.put(record._replace(owner=_NOBODY))
 
     def _settle(self, settle: Settle) -> bool:
         record = self._claims.of(settle.id)

@@ -67,9 +67,10 @@ WHERE id = %(id)s AND fence = %(fence)s
 RETURNING id
 
 -- name: abandon
--- Owner 0 is nobody: the claim counts as lapsed from now on.
+-- Owner 0 is nobody: the claim counts as lapsed from now on. The fence alone does not say whose it
+-- is: a process that is unsure of its own takeover knows only which fence that would have had.
 UPDATE oncekey_claims SET owner = 0
-WHERE id = %(id)s AND fence = %(fence)s
+WHERE id = %(id)s AND fence = %(fence)s AND owner IN (%(owner)s, 0)
     AND NOT EXISTS (SELECT 1 FROM oncekey_outcomes AS o WHERE o.id = %(id)s)
 RETURNING id
 

@@ -60,6 +60,8 @@ def change_of(record: Record | None, request: Any, owner: int, gone: int = NOBOD
         case Abandon(number, fence):
             if record is None or not _is_unsettled(record, number, fence):
                 return Change(record, False)
+            if record.owner not in {owner, NOBODY}:
+                return Change(record, False)
             return Change(record._replace(owner=NOBODY), True)
         case _:
             raise TypeError(f"{type(request).__name__} is not for one key")

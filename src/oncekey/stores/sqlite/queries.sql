@@ -88,9 +88,10 @@ WHERE id = :id AND fence = :fence
 RETURNING id
 
 -- name: abandon
--- Owner 0 is nobody: the claim counts as lapsed from now on.
+-- Owner 0 is nobody: the claim counts as lapsed from now on. The fence alone does not say whose it
+-- is: a process that is unsure of its own takeover knows only which fence that would have had.
 UPDATE oncekey_claims SET owner = 0
-WHERE id = :id AND fence = :fence
+WHERE id = :id AND fence = :fence AND owner IN (:owner, 0)
     AND NOT EXISTS (SELECT 1 FROM oncekey_outcomes AS o WHERE o.id = :id)
 RETURNING id
 
