@@ -129,10 +129,11 @@ class Site:
 
     async def _command(self, *words: str) -> Any:
         """As an operator does, in a process of its own."""
+        path = os.pathsep.join(map(str, (self._source, ROOT)))
         process = await asyncio.create_subprocess_exec(
             sys.executable, SCRIPT, *words, "--json", "--config", self.folder / "oncekey.toml",
             cwd=self.folder,
-            env=clean_environment({**self._environ(0), "PYTHONPATH": str(ROOT)}),
+            env=clean_environment({**self._environ(0), "PYTHONPATH": path}),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
