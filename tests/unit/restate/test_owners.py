@@ -37,7 +37,7 @@ def test_who_gives_signs_seldom_still_sees_others_fall_silent() -> None:
     assert owners.silences()["1"] == 36_000
 
 
-def test_a_clock_that_is_behind_is_not_counted() -> None:
+def test_who_knows_of_an_earlier_time_does_not_set_it_back() -> None:
     owners = Owners()
     owners.hear(1, LEASE, BEAT, 60_000)
     owners.hear(2, LEASE, BEAT, 1_000)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from oncekey.core.clock import SystemClock
 from oncekey.core.work import ENGINE
 from oncekey.stores.restate.link import Link
 from oncekey.stores.restate.owners import ALL, SERVICE
@@ -12,6 +14,7 @@ from oncekey.stores.restate.owners import ALL, SERVICE
 _NOBODY = 0
 # A number that JSON holds exactly everywhere.
 _BITS = 52
+_steady = SystemClock().steady
 
 
 class Census(NamedTuple):
@@ -24,12 +27,21 @@ class Census(NamedTuple):
 
 
 class Life:
-    """`lease` and `heartbeat` are milliseconds."""
+    """`lease` and `heartbeat` are milliseconds. Whatever clock a ledger is given, those who share a
+    cluster live in real time."""
 
-    def __init__(self, link: Link, lease: int, heartbeat: int) -> None:
+    def __init__(
+        self,
+        link: Link,
+        lease: int,
+        heartbeat: int,
+        steady: Callable[[], int] = _steady,
+    ) -> None:
         self._link = link
         self._lease = lease
         self._heartbeat = heartbeat
+        self._steady = steady
+        self._ahead: int | None = None
 
     async def begin(self) -> dict[str, float]:
         self._link.owner = secrets.randbits(_BITS) + 1
@@ -37,9 +49,21 @@ class Life:
 
     async def beat(self) -> dict[str, float]:
         """A sign of life; answers the retention classes."""
-        asked = [self._link.owner, self._lease, self._heartbeat]
-        told: dict[str, float] = await self._ask("beat", asked)
-        return told
+        asked = [self._link.owner, self._lease, self._heartbeat, self._how_late()]
+        classes: dict[str, float]
+        latest, classes = await self._ask("beat", asked)
+        self._learn(latest)
+        return classes
+
+    def _how_late(self) -> int:
+        """By the clock of the owners, at least."""
+        return 0 if self._ahead is None else self._steady() + self._ahead
+
+    def _learn(self, latest: int) -> None:
+        """It was that late when it was told, and is later by now. What is known is never too much,
+        however long calls take, so that all of them together do not make time run."""
+        ahead = latest - self._steady()
+        self._ahead = ahead if self._ahead is None else max(self._ahead, ahead)
 
     async def end(self) -> None:
         """What this process still holds lapses at once."""

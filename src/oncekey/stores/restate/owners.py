@@ -17,7 +17,9 @@ _REMEMBERED = 100
 
 
 class Owners(msgspec.Struct):
-    """Times are milliseconds, as the processes that serve this object have them."""
+    """Times are milliseconds of a clock of its own. It goes on with the signs of life, which say
+    how late it is by then: no wall clock has a part in it, so none that is set makes anybody fall
+    silent, or keeps anybody from it."""
 
     latest: int = 0
     """When anybody last gave a sign of life."""
@@ -26,7 +28,8 @@ class Owners(msgspec.Struct):
     swept_at: int = 0
 
     def hear(self, owner: int, lease: int, heartbeat: int, now: int) -> None:
-        """A sign of life. When nobody could give one for long, nobody was silent meanwhile."""
+        """A sign of life, when it is `now` at least. When nobody could give one for long, nobody
+        was silent meanwhile."""
         now = max(now, self.latest)
         gap = now - self.latest
         if gap > min(lease, max(lease // 2, heartbeat * 3 // 2)):
@@ -55,13 +58,12 @@ def _keep(ctx: Any, owners: Owners) -> None:
 
 
 async def beat(ctx: Any, body: bytes) -> bytes:
-    """`[owner, lease, heartbeat]`; answers the retention classes."""
-    owner, lease, heartbeat = unpack(body)
+    """`[owner, lease, heartbeat, now]`; answers how late it is, and the retention classes."""
+    owner, lease, heartbeat, now = unpack(body)
     owners = await _load(ctx)
-    # Kept by Restate: a handler that is run again must do the same, or it is stuck for ever.
-    owners.hear(owner, lease, heartbeat, int(await ctx.time() * 1000))
+    owners.hear(owner, lease, heartbeat, now)
     _keep(ctx, owners)
-    return pack(owners.retention)
+    return pack([owners.latest, owners.retention])
 
 
 async def retire(ctx: Any, body: bytes) -> bytes:
