@@ -1,10 +1,13 @@
 """Clocks that are set, as clocks are: what died lapses all the same, and what is alive does not."""
 
+import asyncio
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from oncekey import App, Context
 from oncekey.core.ports import Found, Peek
 from tests.fixtures.claimant import claimant, ref_of
 from tests.fixtures.processes import Process, Start
@@ -72,3 +75,34 @@ def test_a_clock_that_was_set_and_set_right_keeps_no_claim_of_the_dead(
     holder.kill()
 
     until(lambda: is_lapsed(serving))
+
+
+app = App()
+
+
+@app.workflow
+async def rest(ctx: Context) -> str:
+    await ctx.sleep(0.05)
+    return "rested"
+
+
+def ahead(said: Any, url: str) -> None:
+    """A process whose clock is an hour ahead, from its start."""
+    real = time.time_ns
+    time.time_ns = lambda: real() + round(HOUR * 1e9)
+
+    async def work() -> None:
+        async with app.open(url):
+            alone = await app.engine.create_promise("default", "alone", timeout=0.05)
+            said.send(await (await app.start(rest)).result(30))
+            settled = await app.promise(f"id:{alone.promise.public_id}", wait=30)
+            said.send(settled.state.name)
+
+    asyncio.run(work())
+
+
+def test_what_is_timed_where_the_clock_is_ahead_takes_no_longer_than_it_says(
+    serving: Caller, place: Place, start: Start
+) -> None:
+    process = start(ahead, place.url)
+    assert (process.hear(), process.hear()) == ("rested", "TIMED_OUT")

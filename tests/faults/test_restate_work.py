@@ -116,7 +116,7 @@ def test_a_key_whose_promise_was_made_and_not_claimed_is_claimed_by_who_goes_on(
 ) -> None:
     execution = first.start()
     request = first.awaiting(execution, 0, key="k", advance=first.advancing(execution, waits=0))
-    half(first, "Execution", execution.id, "wait", [request, owner_of(first)])
+    half(first, "Execution", execution.id, "wait", [request, owner_of(first), 0])
     assert first.execution(execution.id).status is Status.RUNNING
     assert first.ask(Peek(ref_of("acme", "promise", "k").digest)) is None
 
@@ -137,7 +137,7 @@ def test_a_key_that_was_claimed_is_the_same_promises_when_another_goes_on(
     first.resolve(first.target("k"), b"8", request_key="r", park="k")
     execution = first.start()
     request = first.awaiting(execution, 0, key="k")
-    half(first, "Execution", execution.id, "wait", [request, owner_of(first)])
+    half(first, "Execution", execution.id, "wait", [request, owner_of(first), 0])
     assert request.insert is not None
     claiming = Claiming(request.insert, Link("promise", request.promise.public_id))
     half(first, "Request", request.insert.digest, "claim", claiming)
@@ -154,7 +154,7 @@ def test_a_refusal_that_nobody_heard_of_is_found_again(first: Worker, second: Wo
     holder = first.make("other", "k").promise
     execution = first.start()
     request = first.awaiting(execution, 0, key="k")
-    half(first, "Execution", execution.id, "wait", [request, owner_of(first)])
+    half(first, "Execution", execution.id, "wait", [request, owner_of(first), 0])
 
     taken = taken_over(second, execution)
 
@@ -167,7 +167,7 @@ def test_a_wait_for_an_event_that_no_topic_knows_of_is_made_known(
 ) -> None:
     execution = first.start()
     request = first.awaiting(execution, 0, "t", PromiseKind.EVENT, topic="t")
-    half(first, "Execution", execution.id, "wait", [request, owner_of(first)])
+    half(first, "Execution", execution.id, "wait", [request, owner_of(first), 0])
     assert first.ask(Waits("acme", "t", 0, first.clock.now())) == []
 
     taken = taken_over(second, execution)
@@ -193,7 +193,7 @@ def test_a_child_whose_caller_died_is_the_one_that_is_waited_for(
         advance=second.advancing(taken, waits=0),
     )
     promise = call.promise._replace(target=child.id)
-    half(first, "Execution", taken.id, "wait", [call._replace(start=None, promise=promise), 5])
+    half(first, "Execution", taken.id, "wait", [call._replace(start=None, promise=promise), 5, 0])
     again = taken_over(first, taken)
     answer = first.ask(call._replace(advance=first.advancing(again, waits=0)))
 
@@ -253,7 +253,7 @@ def test_a_request_that_was_spent_and_not_parked_is_parked_when_it_comes_again(
 
 def test_a_promise_that_was_made_and_not_claimed_does_not_keep_its_key(first: Worker) -> None:
     making = first.making("p", "k")
-    half(first, "Promise", making.promise.id, "make", [making.promise, True])
+    half(first, "Promise", making.promise.id, "make", [making.promise, True, 0])
 
     assert isinstance(first.make("other", "k"), Awaited)
 
@@ -261,7 +261,7 @@ def test_a_promise_that_was_made_and_not_claimed_does_not_keep_its_key(first: Wo
 def test_a_stale_run_registers_nothing(first: Worker, second: Worker) -> None:
     execution = first.start()
     request = first.awaiting(execution, 0, key="k")
-    half(first, "Execution", execution.id, "wait", [request, owner_of(first)])
+    half(first, "Execution", execution.id, "wait", [request, owner_of(first), 0])
     taken_over(second, execution)
 
     assert first.ask(request) == Lost()

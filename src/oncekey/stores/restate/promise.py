@@ -18,7 +18,7 @@ from oncekey.stores.restate.failures import LATE
 from oncekey.stores.restate.objects import BYTES, add, new_object
 from oncekey.stores.restate.ringing import ALL, BELL
 from oncekey.stores.restate.values import numbered, pack, unnumbered, unpack
-from oncekey.stores.restate.work.calls import id_of, send, wall_clock
+from oncekey.stores.restate.work.calls import id_of, send, time_here, wall_clock
 from oncekey.stores.restate.work.following import PROMISES, TOKENS
 from oncekey.stores.restate.work.held import DUE, UNTIL, KeyEffects
 
@@ -33,6 +33,8 @@ class Alone:
 
     def __init__(self, ctx: Any, promise: Promise | None) -> None:
         self.ctx = ctx
+        self.there: int | None = None
+        """The time by the wall clock of its maker."""
         self.before = promise
         keys: Claims = KeyEffects()
         self.kept = Kept(keys, 0)
@@ -61,7 +63,8 @@ class Alone:
         is_pending = after.state is PromiseState.PENDING
         if self.before is None and after.due_at is not None and is_pending:
             ctx.set(DUE, _time(after.due_at), serde=BYTES)
-            send(ctx, SERVICE, id_of(ctx), "tick", after.due_at, at=after.due_at)
+            at = after.due_at if self.there is None else time_here(after.due_at, self.there)
+            send(ctx, SERVICE, id_of(ctx), "tick", after.due_at, at=at)
         kept_until = self.kept.promises_kept_until.get(after.id)
         if kept_until is not None:
             ctx.clear(DUE)
@@ -82,8 +85,8 @@ async def alone(ctx: Any) -> Alone:
 
 
 async def make(ctx: Any, body: bytes) -> bytes:
-    """`[promise, whether it has a key]`: Awaited, or Gone when its number is another's."""
-    promise, has_key = unpack(body)
+    """`[promise, whether it has a key, time]`: Awaited, or Gone when its number is another's."""
+    promise, has_key, there = unpack(body)
     at = await alone(ctx)
     known = at.promise
     if known is not None:
@@ -93,6 +96,7 @@ async def make(ctx: Any, body: bytes) -> bytes:
             promise.created_at,
         )
         return pack(Awaited(known) if same else Gone())
+    at.there = there
     at.put(promise)
     at.save()
     if has_key:

@@ -27,6 +27,7 @@ from oncekey.stores.restate.claims import Room
 from oncekey.stores.restate.execution import SERVICE as EXECUTIONS
 from oncekey.stores.restate.link import Link as Line
 from oncekey.stores.restate.values import unnumbered
+from oncekey.stores.restate.work.calls import wall_clock
 from oncekey.stores.restate.work.held import PROMISE
 
 _CARRIED_OUT = Outcome(Kind.VALUE, body=b"null")
@@ -106,7 +107,7 @@ class Promises:
         if insert is not None:
             promise = with_key(promise, insert)
         answer: Awaited | Gone = await self._alone(
-            promise.id, "make", [promise, insert is not None]
+            promise.id, "make", [promise, insert is not None, wall_clock()]
         )
         if isinstance(answer, Gone):
             return answer

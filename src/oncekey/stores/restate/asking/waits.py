@@ -14,6 +14,7 @@ from oncekey.stores.restate.asking.executions import Executions
 from oncekey.stores.restate.asking.promises import Promises
 from oncekey.stores.restate.claims import Room
 from oncekey.stores.restate.link import Link
+from oncekey.stores.restate.work.calls import wall_clock
 from oncekey.stores.restate.work.following import child_of, nonce_of
 
 
@@ -42,7 +43,7 @@ class Waits:
 
     async def _wait(self, request: Await) -> Awaited | KeyTaken | Lost | Gone:
         """Make the promise, and have it known wherever it is to be found."""
-        asked = [request, self._line.owner]
+        asked = [request, self._line.owner, wall_clock()]
         answer, registers, makes, forked_from = await self._ask_for_run(
             request.advance, "wait", asked
         )

@@ -56,3 +56,9 @@ async def call(ctx: Any, service: str, key: str, handler: str, value: Any) -> An
 def wall_clock() -> int:
     """Only for delays: whatever else a handler does must be the same when it is done again."""
     return time.time_ns() // 1_000_000
+
+
+def time_here(due: int, there: int) -> int:
+    """When something is due by the clock of this process, if it was `there` for its maker. A clock
+    that is ahead makes nothing wait until all others are as far."""
+    return due - max(0, there - wall_clock())

@@ -11,7 +11,7 @@ from oncekey.stores.restate.ringing import ALL, BELL
 from oncekey.stores.restate.topic import SERVICE as TOPICS
 from oncekey.stores.restate.topic import topic_id
 from oncekey.stores.restate.values import pack
-from oncekey.stores.restate.work.calls import send
+from oncekey.stores.restate.work.calls import send, time_here
 from oncekey.stores.restate.work.held import Held
 
 EXECUTIONS, PROMISES = "oncekey.Execution", "oncekey.Promise"
@@ -111,8 +111,10 @@ def _expect(held: Held) -> None:
     """Be looked at when something is due, if that is not to happen sooner anyway."""
     due, tick = held.next_due(), held.ties.tick
     if due is not None and (tick is None or due < tick):
-        held.ties.tick = due
-        send(held.ctx, EXECUTIONS, f"{held.number:016x}", "tick", due, at=due)
+        held.ties.tick = at = due
+        if held.timed is not None and held.timed[0] == due:
+            at = time_here(due, held.timed[1])
+        send(held.ctx, EXECUTIONS, f"{held.number:016x}", "tick", due, at=at)
 
 
 def nonce_of(asked: Creation | Told) -> str:

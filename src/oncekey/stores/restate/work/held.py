@@ -106,6 +106,8 @@ class Held:
         self._due_before = self.next_due()
         self.told: list[list[Any]] = []
         """Who waited for its end, and what they are told: the number of each, and `Told`."""
+        self.timed: tuple[int | None, int] | None = None
+        """When that is due which is made now, and what time it is for its maker."""
         self.is_picked = False
         """Whether it is picked up under its dispatch, so that somebody looks after it."""
         self.is_taken = False

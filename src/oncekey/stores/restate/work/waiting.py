@@ -47,10 +47,11 @@ async def hold(ctx: Any, body: bytes) -> bytes:
 
 
 async def wait(ctx: Any, body: bytes) -> bytes:
-    """`[Await, owner]`; its child, if it has one, has no key. Answers `[answer, whether the promise
-    is still to be registered, whether a child is made now, forked from]`."""
-    request, owner = unpack(body)
+    """`[Await, owner, time]`; its child, if it has one, has no key. Answers `[answer, whether the
+    promise is still to be registered, whether a child is made now, forked from]`."""
+    request, owner, there = unpack(body)
     at = await held(ctx, owner)
+    at.timed = (request.promise.due_at, there)
     advance = request.advance
     await at.entries_at(entry.seq for entry in advance.entries)
     known = await at.promise_at(request.promise.seq)
