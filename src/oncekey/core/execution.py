@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -96,6 +97,18 @@ class Entry(NamedTuple):
     attempts: int
     started_at: int
     at: int
+
+
+def in_order(entries: Iterable[Entry]) -> list[Entry]:
+    """In the order in which they ended. Clocks differ, and are set: what a branch came to later has
+    ended later, whatever time it was."""
+    latest: dict[int, int] = {}
+    ended: dict[int, int] = {}
+    found = sorted(entries, key=lambda entry: entry.seq)
+    for entry in found:
+        branch = entry.seq >> BRANCH_BITS
+        latest[branch] = ended[entry.seq] = max(entry.at, latest.get(branch, entry.at))
+    return sorted(found, key=lambda entry: (ended[entry.seq], entry.seq))
 
 
 class PromiseState(IntEnum):

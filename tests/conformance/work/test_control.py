@@ -281,6 +281,16 @@ def test_a_fork_has_done_what_was_done_before_the_step(
     assert worker.execution(source.id) == source
 
 
+def test_steps_have_their_order_also_when_a_clock_was_set_back(worker: Worker) -> None:
+    execution = worker.start()
+    steps = (entry(0, "a", at=9), entry(1, "b", at=3), entry(2, "c", at=4), entry(1 << 32, at=5))
+    worker.advance(execution, *steps)
+
+    assert [each.seq for each in worker.journal(execution.id)] == [1 << 32, 0, 1, 2]
+    fork = forked(worker, execution, 3).execution
+    assert {each.seq for each in worker.journal(fork.id)} == {1 << 32, 0}
+
+
 @pytest.mark.parametrize("from_step", [-1, 0, 5])
 def test_there_is_no_such_step(worker: Worker, from_step: int) -> None:
     source = journaled(worker)

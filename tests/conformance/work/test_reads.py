@@ -34,7 +34,7 @@ def test_values_come_back_byte_for_byte(worker: Worker) -> None:
 
 def test_a_journal_is_read_in_the_order_in_which_steps_ended(worker: Worker) -> None:
     execution = worker.start()
-    steps = [entry(0, at=5), entry(2, at=6), entry(3, at=6), entry(1, at=7)]
+    steps = [entry(0, at=5), entry(2 << 32, at=6), entry(3 << 32, at=6), entry(1, at=7)]
     worker.advance(execution, *reversed(steps))
     assert worker.journal(execution.id) == steps
     assert worker.ask(ReadJournal(worker.draw())) == []

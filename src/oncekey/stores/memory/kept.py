@@ -18,6 +18,7 @@ from oncekey.core.execution import (
     Status,
     Step,
     execution_id_of,
+    in_order,
 )
 from oncekey.core.model import Kind, Outcome
 from oncekey.core.work import Ending, Event, Target
@@ -92,8 +93,7 @@ class Kept:
 
     def journal(self, number: int) -> list[Entry]:
         """In the order in which the steps ended."""
-        entries = self.journals.get(number, {}).values()
-        return sorted(entries, key=lambda entry: (entry.at, entry.seq))
+        return in_order(self.journals.get(number, {}).values())
 
     def promises_of(self, execution: int) -> list[Promise]:
         numbers = sorted(n for n, each in self.promises.items() if each.execution == execution)

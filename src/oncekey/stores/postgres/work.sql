@@ -161,7 +161,7 @@ WHERE id = %(id)s AND (CAST(%(tenant)s AS TEXT) IS NULL OR tenant = %(tenant)s)
 SELECT seq, step, name, fingerprint, failed, body, attempts, started_at, at
 FROM oncekey_journal
 WHERE execution = %(execution)s
-ORDER BY at, seq
+ORDER BY seq
 
 -- name: read_executions
 SELECT * FROM oncekey_execution_rows
@@ -172,7 +172,7 @@ ORDER BY id
 SELECT execution, seq, step, name, fingerprint, failed, body, attempts, started_at, at
 FROM oncekey_journal
 WHERE execution = ANY (oncekey_numbers(%(ids)s))
-ORDER BY execution, at, seq
+ORDER BY execution, seq
 
 -- name: waits_of
 SELECT * FROM oncekey_promise_rows

@@ -138,7 +138,7 @@ WHERE id = :id AND (:tenant IS NULL OR tenant = :tenant)
 SELECT seq, step, name, fingerprint, failed, body, attempts, started_at, at
 FROM oncekey_journal
 WHERE execution = :execution
-ORDER BY at, seq
+ORDER BY seq
 
 -- name: read_executions
 SELECT * FROM oncekey_execution_rows WHERE id IN (SELECT value FROM json_each(:ids)) ORDER BY id
@@ -147,7 +147,7 @@ SELECT * FROM oncekey_execution_rows WHERE id IN (SELECT value FROM json_each(:i
 SELECT execution, seq, step, name, fingerprint, failed, body, attempts, started_at, at
 FROM oncekey_journal
 WHERE execution IN (SELECT value FROM json_each(:ids))
-ORDER BY execution, at, seq
+ORDER BY execution, seq
 
 -- name: waits_of
 SELECT * FROM oncekey_promise_rows

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from oncekey.core.answers import Controlled, Woken
-from oncekey.core.execution import Sort, Status, execution_id_of
+from oncekey.core.execution import Sort, Status, execution_id_of, in_order
 from oncekey.core.ports import Gone
 from oncekey.core.work import Control, Ending
 from oncekey.stores.requests import NOBODY, Row, Setting, Step
@@ -82,7 +82,8 @@ def _fork(request: Control, status: Status) -> Effect:
     """A new execution with the journal up to the step, in the order in which steps ended."""
     rows = yield "find_execution", {"id": request.execution, "tenant": request.tenant}
     source = execution_of(rows[0])
-    entries = [entry_of(row) for row in (yield "journal", {"execution": source.id})]
+    rows = yield "journal", {"execution": source.id}
+    entries = in_order(entry_of(row) for row in rows)
     if not 1 <= request.from_step <= len(entries) + 1:
         raise _Unfit(f"from_step must be 1 to {len(entries) + 1}, as in its journal")
     copied = [entry.seq for entry in entries[: request.from_step - 1]]

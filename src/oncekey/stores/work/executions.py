@@ -14,6 +14,7 @@ from oncekey.core.execution import (
     Sort,
     Status,
     execution_id_of,
+    in_order,
 )
 from oncekey.core.model import Record
 from oncekey.core.ports import Gone
@@ -280,7 +281,7 @@ def _read_all(numbers: list[int]) -> Generator[Step, list[Row], list[Picked]]:
         promise = promise_of(row)
         assert promise.execution is not None
         picked[promise.execution].promises.append(promise)
-    return list(picked.values())
+    return [each._replace(entries=in_order(each.entries)) for each in picked.values()]
 
 
 def values_of(execution: Execution, owner: int, *, keyed: bool) -> dict[str, Any]:

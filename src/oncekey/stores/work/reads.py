@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oncekey.core.execution import Sort
+from oncekey.core.execution import Sort, in_order
 from oncekey.core.identifier import first_number
 from oncekey.core.work import (
     Events,
@@ -28,7 +28,7 @@ def find_execution(request: FindExecution, setting: Setting) -> Steps:
 
 def read_journal(request: ReadJournal, setting: Setting) -> Steps:
     rows = yield "journal", {"execution": request.id}
-    return [entry_of(row) for row in rows]
+    return in_order(entry_of(row) for row in rows)
 
 
 def find_promise(request: FindPromise, setting: Setting) -> Steps:
