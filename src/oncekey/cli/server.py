@@ -22,6 +22,7 @@ from uvicorn.supervisors import Multiprocess
 
 from oncekey.cli.banner import Banner, cluster_lines
 from oncekey.cli.failure import Failure
+from oncekey.cli.garbage import collect_seldom
 from oncekey.cli.reload import Reload, Rereading, Terminal, hold, staying, was_held
 from oncekey.cli.samples import demo_admin_key, demo_key, demo_webhook
 from oncekey.cli.starting import started
@@ -105,6 +106,7 @@ def _worker(settings: Settings, rereading: Rereading, folder: Path) -> Service:
     """The service of a process that says nothing, told of the signals that are about it."""
     write_log(settings.log.format, settings.log.level)
     service = _stopping(service_of(settings, folder))
+    collect_seldom()
     Reload(service, settings, rereading).hear()
     return service
 
@@ -179,6 +181,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        collect_seldom()
         durable = self._service.durable
         banner = self._banner._replace(cluster=cluster_lines(self._service.ledger))
         click.echo(banner.text(durable.grpc_port if durable else None))
