@@ -55,7 +55,7 @@ class Concluding:
         if missed is not None:
             return Answer(*missed)
         marks = [self._mark] if outcome.kind is Kind.RESPONSE else [self._mark, NOT_STORED]
-        return Answer(status, [*headers, *marks], body)
+        return make(Answer, (status, [*headers, *marks], body, None))
 
     async def not_sent(self, error: UpstreamUnreachable | InvalidInput) -> Answer:
         """The key is given back, and a retry runs."""

@@ -107,7 +107,8 @@ class Proxy:
         if seen is None:
             return admitted
         note_verdict(seen, admitted.verdict)
-        return admitted._replace(seen=seen)
+        route, verdict, known, lines, _ = admitted
+        return make(Admitted, (route, verdict, known, lines, seen))
 
     def see_refused(
         self, asked: Asked, route: EdgeRoute, known: Known, began: float
@@ -217,13 +218,14 @@ class Proxy:
     ) -> Answer:
         """Run it once for its key; for a request that `replay` has no answer to."""
         route, rule, seen = admitted.route, admitted.route.rule, admitted.seen
-        self._ledger.observe("key-present", route.place(asked.method), verdict.namespace, "A")
+        place = route.place(asked.method)
+        self._ledger.observe("key-present", place, verdict.namespace, "A")
         if len(body) > rule.max_request_body:
             _refused(seen)
             return Answer(*problem("request-too-large"))
         lines = admitted.lines
-        request = Request(asked.method, asked.raw_path, asked.query, lines.content_type, body)
-        scope = make(Scope, (verdict.namespace, route.place(asked.method)))
+        asks = (asked.method, asked.raw_path, asked.query, lines.content_type, body)
+        request, scope = make(Request, asks), make(Scope, (verdict.namespace, place))
         operation = operation_of(request, verdict.raw, rule, scope, lines.request_id)
         try:
             decision = await self._ledger.abegin(
@@ -275,7 +277,7 @@ class Proxy:
     ) -> Answer:
         self._ask(asked, admitted, key, body, listening)
         status, headers, beginning, rest = await listening.answer()
-        return Answer(status, admitted.route.cleaned(tuple(headers)), beginning, rest)
+        return make(Answer, (status, admitted.route.cleaned(tuple(headers)), beginning, rest))
 
     def _ask(
         self,

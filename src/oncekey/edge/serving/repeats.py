@@ -46,8 +46,8 @@ class Repeat:
     """A request that was read strictly, as the pattern of those that repeat it."""
 
     __slots__ = (
-        "_asked", "_end", "_key", "_length", "_lines", "_names", "_pieces", "_places",
-        "_request_id", "credential", "same", "starts", "told",
+        "_asked", "_end", "_handed_on", "_key", "_length", "_lines", "_names", "_pieces",
+        "_places", "_request_id", "credential", "same", "starts", "told",
     )  # fmt: skip
 
     def __init__(
@@ -59,6 +59,9 @@ class Repeat:
         self._length = _place_of(LENGTH, names)
         self._key = _place_of(KEY, names)
         self._request_id = _place_of(REQUEST_ID, names)
+        self._handed_on = [
+            (place, name) for place, name in enumerate(names) if name not in (KEY, LENGTH)
+        ]
         self._asked = asked
         self._lines = lines_of(asked.headers)
         self.credential = credential
@@ -113,8 +116,7 @@ class Repeat:
 
     def fresh(self, values: list[bytes]) -> list[tuple[bytes, bytes]]:
         """The new lines that are for the service behind."""
-        ours = (KEY, LENGTH)
-        return [pair for pair in zip(self._names, values, strict=True) if pair[0] not in ours]
+        return [(name, values[place]) for place, name in self._handed_on]
 
 
 def learned(data: bytes, asked: Asked, body: bytes, credential: bytes) -> Repeat | None:
