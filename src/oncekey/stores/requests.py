@@ -41,6 +41,8 @@ class Setting(NamedTuple):
     owner: int
     is_gone: Callable[[Row], bool]
     """Whether the holder of an unsettled claim, in the last columns of its row, is gone."""
+    alone: bool = False
+    """Whether a transaction that writes is the only one: what it has read, nobody changes."""
 
 
 def drive(steps: Generator[Step, list[Row], T], run: Callable[[str, Parameters], list[Row]]) -> T:

@@ -30,6 +30,8 @@ class SqlStore(ABC):
 
     dialect: ClassVar[str]
     writers: ClassVar[int] = 1
+    alone: ClassVar[bool] = False
+    """Whether there is one transaction that writes at a time."""
 
     def __init__(
         self, clock: Clock, *, lease: float = 15.0, heartbeat: float = 5.0, migrate: bool = True
@@ -108,7 +110,7 @@ class SqlStore(ABC):
         self._leave()
 
     def setting(self) -> Setting:
-        return Setting(self.owner, self._is_gone)
+        return Setting(self.owner, self._is_gone, self.alone)
 
     # -- what a dialect provides ------------------------------------------------------------
 

@@ -29,6 +29,7 @@ QUERIES = load("sqlite")
 
 class SqliteStore(SqlStore):
     dialect = "sqlite"
+    alone = True
     locks: Locks
 
     def __init__(self, path: Path, clock: Clock, **options: Any) -> None:

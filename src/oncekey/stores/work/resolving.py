@@ -21,11 +21,8 @@ def resolve(request: Resolve, setting: Setting) -> Steps:
     promise = yield from _find_or_lock_key(request)
     if promise is None:
         return (yield from _park(request))
-    if promise.execution is not None:
-        yield "lock_execution", {"id": promise.execution}
-    else:
-        yield "lock_promise", {"id": promise.id}
-    promise = yield from find(Target(promise.tenant, id=promise.id))
+    if not setting.alone:
+        promise = yield from _lock(promise)
     if promise is None or (request.target.digest is not None and promise.key is None):
         return Gone()
     expired = _key_has_expired(request, promise)
@@ -43,6 +40,15 @@ def resolve(request: Resolve, setting: Setting) -> Steps:
     if request.adopt and settled.woken is not None and settled.woken.ready:
         return settled._replace(woken=(yield from _adopt(settled.woken, request, setting)))
     return settled
+
+
+def _lock(promise: Promise) -> Generator[Step, list[Row], Promise | None]:
+    """As it is now that nobody else can change it."""
+    if promise.execution is not None:
+        yield "lock_execution", {"id": promise.execution}
+    else:
+        yield "lock_promise", {"id": promise.id}
+    return (yield from find(Target(promise.tenant, id=promise.id)))
 
 
 def _adopt(woken: Woken, request: Resolve, setting: Setting) -> Generator[Step, list[Row], Woken]:
