@@ -98,9 +98,10 @@ class Protection:
         ledger = self._ledger
         request = Request(ledger.watch, ledger.observe, scope, place or endpoint, rule)
         request.has(key, lines, rule, known=self._identity is None)
+        keyed = make(Keyed, (rule, endpoint, lines, key, request))
         if ledger.watch is not None:
-            return self._watched(scope, receive, send, Keyed(rule, endpoint, lines, key, request))
-        return self._answer(scope, receive, send, Keyed(rule, endpoint, lines, key, request))
+            return self._watched(scope, receive, send, keyed)
+        return self._answer(scope, receive, send, keyed)
 
     async def _watched(self, scope: Scope, receive: Receive, send: Send, keyed: Keyed) -> None:
         request = keyed.request
