@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Context
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, Overflow
 from functools import lru_cache
 from hashlib import blake2b
 from math import isinf
@@ -96,24 +96,30 @@ def _form_of(content_type: bytes) -> str:
     return forms.get(kind, "")
 
 
+# Of a number that is not 0, however small.
 _SOMETHING = re.compile("-?[0.]*[1-9]").match
 
 
 def _number(text: str) -> float | int | msgspec.Raw:
     """1, 1.0 and 1e0 are one value; what a float cannot hold stays exact."""
     if len(text) > _FLOAT_DIGITS + 1:
-        exact = Context(prec=len(text)).create_decimal(text).normalize(Context(prec=len(text)))
+        exact = _exact(text)
         if len(exact.as_tuple().digits) > _FLOAT_DIGITS:
             return msgspec.Raw(str(exact).encode())
     value = float(text)
     if isinf(value) or (abs(value) < float_info.min and _SOMETHING(text)):
-        raise ValueError("a number beyond all bounds")
+        return msgspec.Raw(str(_exact(text)).encode())
     return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
+
+
+def _exact(text: str) -> Decimal:
+    """Raises an arithmetic error for what is beyond even the bounds of a decimal number."""
+    wide = Context(prec=len(text), Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact, Overflow])
+    return wide.create_decimal(text).normalize(wide)
 
 
 _decode = msgspec.json.Decoder(float_hook=_number).decode
 _encode = msgspec.json.Encoder(order="sorted").encode
-# A decimal number has bounds of its own, beyond which it is an arithmetic error.
 _UNREADABLE = (msgspec.MsgspecError, ValueError, ArithmeticError, RecursionError)
 
 
