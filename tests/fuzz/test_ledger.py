@@ -24,8 +24,10 @@ from oncekey.core.claim import Claim
 from oncekey.core.decision import Busy, Decision, Mismatch, Proceed, Replay, Unknown
 from oncekey.core.errors import ClaimLost
 from oncekey.core.model import Kind, Operation, Outcome, Ref
+from oncekey.core.ports import Abandon
 from oncekey.core.recovery import CannotTell, DidNotHappen
 from oncekey.core.scope import Scope
+from oncekey.core.waiting import ThreadWaiter
 from tests.fixtures.frozen import FrozenClock
 from tests.fixtures.fuzzing import fuzz
 from tests.fixtures.postgres_schema import new_schema
@@ -204,7 +206,8 @@ class Machine(RuleBasedStateMachine):
         if held is None or held.concluded:
             return
         row, held.concluded = self.row_of(held), True
-        self.let_go(held.claim, held)
+        self.let_go(held)
+        held.claim.end(None)
         if row is not None:
             row.holder = None
 
@@ -214,22 +217,15 @@ class Machine(RuleBasedStateMachine):
         if held is None or held.concluded:
             return
         row = self.row_of(held)
-        ghost = Claim(
-            self.ledgers[held.who],
-            held.claim.operation,
-            held.claim.digest,
-            held.claim.id,
-            held.fence,
-            0,
-        )
-        self.let_go(ghost, held)
+        self.let_go(held)
         if row is not None:
             row.holder = None
 
-    def let_go(self, claim: Claim, held: Held) -> None:
-        """Nobody waits for it; what the same process asks afterwards is answered after it."""
-        claim.abandon()
-        self.ledgers[held.who].peek(self.ref(held.key))
+    def let_go(self, held: Held) -> None:
+        """As `abandon` does, and not before it is done."""
+        done = ThreadWaiter()
+        self.ledgers[held.who].store.submit(Abandon(held.claim.id, held.fence), done)
+        assert done.wait() in {True, False}
 
     @rule(who=WHO)
     def end_in_good_order(self, who: int) -> None:
