@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from oncekey.compose import open_ledger as open  # noqa: A004 - `oncekey.open` reads as it should
-from oncekey.compose.app import App
 from oncekey.core.claim import Claim
 from oncekey.core.decision import Busy, Decision, Mismatch, Proceed, Replay, Unknown
 from oncekey.core.errors import (
@@ -45,13 +47,16 @@ from oncekey.core.once import once
 from oncekey.core.ports import Query
 from oncekey.core.recovery import CannotTell, DidNotHappen
 from oncekey.core.scope import Scope, namespace_of
-from oncekey.durable.app import Handle
-from oncekey.durable.context import Context
-from oncekey.durable.retry import Retry
 from oncekey.wire.fingerprint import Fingerprint
 from oncekey.wire.identity import Identity
 from oncekey.wire.route import Route, route
 from oncekey.wire.rule import Rule
+
+if TYPE_CHECKING:
+    from oncekey.compose.app import App
+    from oncekey.durable.app import Handle
+    from oncekey.durable.context import Context
+    from oncekey.durable.retry import Retry
 
 __all__ = [
     "App",
@@ -117,3 +122,18 @@ __all__ = [
     "open",
     "route",
 ]
+
+# A third of all that is imported here, for those who have workflows: not before it is asked for.
+_OF_WORKFLOWS = {
+    "App": "oncekey.compose.app",
+    "Context": "oncekey.durable.context",
+    "Handle": "oncekey.durable.app",
+    "Retry": "oncekey.durable.retry",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OF_WORKFLOWS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_OF_WORKFLOWS[name]), name)
+    return found

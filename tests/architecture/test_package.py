@@ -23,6 +23,14 @@ loaded = {name.split(".")[0] for name in sys.modules} - allowed - given
 # Named after the platform, so that no list has it.
 print(*sorted(name for name in loaded if not name.startswith("_sysconfigdata")))
 """
+WITHOUT_WORKFLOWS = """
+import sys
+import oncekey
+oncekey.open("memory://").close()
+before = "oncekey.durable.app" in sys.modules
+from oncekey import App, Context, Handle, Retry
+print(before, "oncekey.durable.app" in sys.modules, App is oncekey.App, hasattr(oncekey, "Apps"))
+"""
 
 
 def test_the_wheel_carries_everything_in_the_package(tmp_path: Path) -> None:
@@ -52,3 +60,11 @@ def test_the_ledger_opens_without_any_extra() -> None:
         [sys.executable, "-c", script], check=True, capture_output=True, text=True
     )
     assert done.stdout.split() == []
+
+
+def test_workflows_are_imported_by_those_who_ask_for_them() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_WORKFLOWS], check=True, capture_output=True, text=True
+    )
+
+    assert done.stdout.split() == ["False", "True", "True", "False"]
