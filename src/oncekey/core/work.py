@@ -196,6 +196,15 @@ class Due(NamedTuple):
     limit: int = 100
 
 
+class Rewind(NamedTuple):
+    """The clock has been set back to `now`: whatever began later than that begins now, and is due
+    after as long as was asked for. Answer: how many began anew."""
+
+    now: int
+    close: int
+    """Clocks of machines are as close as that; what began so little later is left alone."""
+
+
 class PickUp(NamedTuple):
     """Take READY executions, and RUNNING ones of processes that are gone. Answer: list[Picked]."""
 
@@ -367,6 +376,7 @@ Work = (
     | Publish
     | Matched
     | Due
+    | Rewind
     | PickUp
     | HandBack
     | Mine

@@ -1,12 +1,14 @@
 """What time does: it settles what is due, ends what is late, and forgets what is over."""
 
+from itertools import count
 from typing import Any
 
 from oncekey.core.answers import Advanced, Existing, Lost, Ripe, Started, Woken
 from oncekey.core.execution import Entry, PromiseKind, PromiseState, Sort, Status, Step
+from oncekey.core.identifier import first_number
 from oncekey.core.model import Kind
 from oncekey.core.ports import Peek
-from oncekey.core.work import Due, FindExecution, FindPromise, Forget, Know, Known
+from oncekey.core.work import Due, FindExecution, FindPromise, Forget, Know, Known, Rewind
 from oncekey.stores.plans import carry_out
 from oncekey.stores.requests import drive
 from tests.fixtures.stores import DAY, Place
@@ -53,6 +55,33 @@ def test_a_sleep_ends_when_its_time_has_come(worker: Worker) -> None:
     assert settled is not None
     assert (settled.state, settled.settled_by) == (PromiseState.RESOLVED, None)
     assert worker.execution(execution.id).status is Status.READY
+
+
+def test_what_began_while_the_clock_was_ahead_begins_anew(worker: Worker) -> None:
+    now = worker.clock.now()
+    worker.clock.advance(DAY)
+    worker.draw = count(first_number(now + DAY)).__next__
+    execution = worker.start(due_at=now + DAY + 70)
+    promise = worker.wait(execution, 2, "sleep", PromiseKind.SLEEP, due_at=now + DAY + 50).promise
+    worker.clock.advance(-DAY)
+
+    assert worker.ask(Rewind(now, 1000)) == 2
+
+    assert worker.due() == Ripe([], [], now + 50)
+    worker.clock.advance(50)
+    assert [woken.promise for woken in worker.due().woken] == [promise.id]
+    assert worker.execution(execution.id).due_at == now + 70
+    assert worker.ask(Rewind(now, 1000)) == 0
+
+
+def test_what_began_a_little_later_is_left_alone(worker: Worker) -> None:
+    now = worker.clock.now()
+    worker.clock.advance(900)
+    worker.draw = count(first_number(now + 900)).__next__
+    worker.wait(worker.start(), 2, "sleep", PromiseKind.SLEEP, due_at=now + 950)
+    worker.clock.advance(-900)
+
+    assert worker.ask(Rewind(now, 1000)) == 0
 
 
 def test_a_promise_that_was_not_settled_in_time_fails(worker: Worker) -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from oncekey.core.errors import OnceKeyError, PromiseTimedOut, TerminalError
-from oncekey.core.work import Due, Forget
+from oncekey.core.work import Due, Forget, Rewind
 from oncekey.durable.embedded.watching import LOOK_AGAIN
 from oncekey.durable.failure import encode_failure, failure_of
 
@@ -19,6 +19,10 @@ log = logging.getLogger("oncekey")
 
 _AT_ONCE = 100
 _FORGET_EVERY = 60_000
+# Clocks of machines are as close as that, and a clock that goes a little slower is not set back.
+_CLOSE = 1_000
+# After a clock was set back it is looked so often for what began while it was ahead.
+_LOOKS = 3
 _FIND_LOST_EVERY = 10_000
 _CONTROLS_KEPT = 7 * 24 * 3600 * 1000
 _LATE = encode_failure(failure_of(PromiseTimedOut()))
@@ -35,6 +39,9 @@ class Timers:
         self._next: int | None = None
         self._sooner = asyncio.Event()
         self._forgot_at = self._looked_at = self._clock.steady()
+        self._ahead = self._wall_ahead()
+        # Nobody knows how the clock was before this process began.
+        self._rewinds = _LOOKS
         self._task: asyncio.Task[None] | None = None
 
     def open(self) -> None:
@@ -53,6 +60,7 @@ class Timers:
 
     async def run_once(self) -> None:
         """Everything that is due by now."""
+        await self._rewind()
         more = True
         while more:
             ripe = await self._asking.ask(Due(self._clock.now(), _LATE, _OVERDUE, _AT_ONCE))
@@ -91,6 +99,18 @@ class Timers:
         if self._next is None:
             return LOOK_AGAIN
         return min(LOOK_AGAIN, max(0.0, (self._next - self._clock.now()) / 1000))
+
+    async def _rewind(self) -> None:
+        """What began while the clock was ahead would else be due when it is as late again."""
+        before, self._ahead = self._ahead, self._wall_ahead()
+        if self._ahead < before - _CLOSE:
+            self._rewinds = _LOOKS
+        if self._rewinds:
+            self._rewinds -= 1
+            await self._asking.ask(Rewind(self._clock.now(), _CLOSE))
+
+    def _wall_ahead(self) -> int:
+        return self._clock.now() - self._clock.steady()
 
     async def _look_after(self) -> None:
         """What need not be done often."""

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from oncekey.core.answers import Ripe, Woken
 from oncekey.core.execution import Promise, PromiseKind, PromiseState, Status
-from oncekey.core.work import Due, Ending, Forget, Know
+from oncekey.core.work import Due, Ending, Forget, Know, Rewind
 from oncekey.stores.memory.kept import Kept
 
 K = TypeVar("K")
@@ -22,7 +22,12 @@ class MemoryTidying:
         self._kept = kept
 
     def answers(self) -> dict[type, Callable[[Any], Any]]:
-        return {Due: self._due, Forget: self._forget, Know: self._know}
+        return {
+            Due: self._due,
+            Rewind: self._rewind,
+            Forget: self._forget,
+            Know: self._know,
+        }
 
     # -- what is due ---------------------------------------------------------------------
 
@@ -66,6 +71,20 @@ class MemoryTidying:
             for number, execution in self._kept.executions.items()
             if execution.status in _UNFINISHED and execution.due_at is not None
         )
+
+    def _rewind(self, request: Rewind) -> int:
+        now, latest, count = request.now, request.now + request.close, 0
+        for due, kept in (
+            (self._due_promises(), self._kept.promises),
+            (self._due_executions(), self._kept.executions),
+        ):
+            for due_at, number in due:
+                made: Any = kept[number]
+                if made.created_at > latest:
+                    left = now + due_at - made.created_at
+                    kept[number] = made._replace(due_at=left, created_at=now)
+                    count += 1
+        return count
 
     # -- what is past its time -----------------------------------------------------------
 

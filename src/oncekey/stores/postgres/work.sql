@@ -317,6 +317,27 @@ WHERE status < 3 AND due_at IS NOT NULL AND due_at <= %(now)s
 ORDER BY due_at, id
 LIMIT %(limit)s
 
+-- name: rewind_promises
+-- What somebody has in hand at this moment is left to the next look.
+UPDATE oncekey_promises
+SET due_at = %(now)s + due_at - created_at, created_at = %(now)s
+WHERE id IN (
+    SELECT id FROM oncekey_promises
+    WHERE id > %(first)s AND state = 0 AND due_at IS NOT NULL AND created_at > %(latest)s
+    FOR UPDATE SKIP LOCKED
+)
+RETURNING id
+
+-- name: rewind_executions
+UPDATE oncekey_executions
+SET due_at = %(now)s + due_at - created_at, created_at = %(now)s
+WHERE id IN (
+    SELECT id FROM oncekey_executions
+    WHERE id > %(first)s AND status < 3 AND due_at IS NOT NULL AND created_at > %(latest)s
+    FOR UPDATE SKIP LOCKED
+)
+RETURNING id
+
 -- name: next_due
 SELECT least(
     (SELECT min(due_at) FROM oncekey_promises WHERE state = 0 AND due_at IS NOT NULL),

@@ -284,6 +284,16 @@ WHERE status < 3 AND due_at IS NOT NULL AND due_at <= :now
 ORDER BY due_at, id
 LIMIT :limit
 
+-- name: rewind_promises
+UPDATE oncekey_promises SET due_at = :now + due_at - created_at, created_at = :now
+WHERE id > :first AND state = 0 AND due_at IS NOT NULL AND created_at > :latest
+RETURNING id
+
+-- name: rewind_executions
+UPDATE oncekey_executions SET due_at = :now + due_at - created_at, created_at = :now
+WHERE id > :first AND status < 3 AND due_at IS NOT NULL AND created_at > :latest
+RETURNING id
+
 -- name: next_due
 SELECT min(due_at) FROM (
     SELECT min(due_at) AS due_at FROM oncekey_promises WHERE state = 0 AND due_at IS NOT NULL

@@ -39,6 +39,7 @@ PLANS: dict[type, Callable[[Any, Setting], Steps]] = {
     work.Matched: events.matched,
     work.Control: control.control,
     work.Due: tidying.due,
+    work.Rewind: tidying.rewind,
     work.Forget: tidying.forget,
     work.Know: tidying.know,
     work.FindExecution: reads.find_execution,

@@ -7,7 +7,8 @@ from collections.abc import Generator
 
 from oncekey.core.answers import Ripe, Settled, Woken
 from oncekey.core.execution import Promise, PromiseKind, PromiseState, Status
-from oncekey.core.work import Due, Ending, Forget, Know
+from oncekey.core.identifier import first_number
+from oncekey.core.work import Due, Ending, Forget, Know, Rewind
 from oncekey.stores.requests import Row, Setting, Step
 from oncekey.stores.work.executions import Steps, end
 from oncekey.stores.work.promises import settle
@@ -54,6 +55,15 @@ def _ripen(promise: Promise, request: Due) -> Generator[Step, list[Row], Settled
             request.now,
         )
     )
+
+
+def rewind(request: Rewind, setting: Setting) -> Steps:
+    """Numbers are drawn by the clock: what one that was ahead has made has the highest of all."""
+    latest = request.now + request.close
+    values = {"now": request.now, "latest": latest, "first": first_number(latest)}
+    promises = yield "rewind_promises", values
+    executions = yield "rewind_executions", values
+    return len(promises) + len(executions)
 
 
 def forget(request: Forget, setting: Setting) -> Steps:
