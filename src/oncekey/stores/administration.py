@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from oncekey.core.looking import Looked
 from oncekey.core.model import Record
 from oncekey.core.ports import Found, Query
 from oncekey.stores.keys import list_keys
+from oncekey.stores.left_behind import holds, left_behind
 from oncekey.stores.plans import carry_out
 from oncekey.stores.requests import Setting, drive, forget_expired, found_of
 from oncekey.stores.rows import OWNER_NAME
-
-_PAGE = 250
+from oncekey.stores.windows import LAST
 
 Rows = list[Any]
 Run = Callable[[str, dict[str, Any]], Rows]
@@ -54,18 +53,19 @@ class Administration:
     def count_expired(self, now: int) -> int:
         settled = int(self._read("count_expired", {"now": now})[0][0])
         logged = int(self._read("count_expired_deliveries", {"now": now})[0][0])
-        left = self._transact(lambda run: sum(1 for _ in self._left_behind(run, now)), write=False)
-        return settled + logged + int(left)
+        return settled + logged + len(self._left_behind(now, LAST))
 
     def sweep(self, now: int, batch: int) -> int:
         """Expired outcomes first; when there are none left, deliveries that were logged, and then
-        what dead processes left behind."""
-        for some in (_sweep_outcomes, _sweep_deliveries, self._sweep_claims):
+        what dead processes left behind. To look for that takes long, and keeps nobody waiting."""
+        for some in (_sweep_outcomes, _sweep_deliveries):
             swept: int = self._transact(functools.partial(some, now=now, batch=batch), write=True)
             if swept:
                 return swept
-        self._transact(self._sweep_owners, write=True)
-        return 0
+        swept = self._sweep_claims(self._left_behind(now, batch), now)
+        if not swept:
+            self._sweep_owners()
+        return swept
 
     def sweep_due(self, now: int, interval: int) -> bool:
         values = {"name": "sweep", "now": now, "interval": interval}
@@ -78,30 +78,34 @@ class Administration:
         values = {"name": name, "seconds": seconds}
         self._transact(lambda run: run("set_retention", values), write=True, durable=True)
 
-    def _sweep_claims(self, run: Run, now: int, batch: int) -> int:
-        gone, setting = list(islice(self._left_behind(run, now), batch)), self._setting()
-        return sum(drive(forget_expired(each.id, each.fence, now, setting), run) for each in gone)
+    def _left_behind(self, now: int, most: int) -> Sequence[Record]:
+        return drive(left_behind(now, self._setting(), most), self._read)
 
-    def _left_behind(self, run: Run, now: int) -> Iterator[Record]:
-        """Claims past their time whose holders are gone, among those whose holders are not."""
-        setting, after = self._setting(), 0
-        while rows := run("expired_claims", {"now": now, "after": after, "limit": _PAGE}):
-            for row in rows:
-                found = found_of(row, setting)
-                if found.lapsed:
-                    yield found.record
-                after = found.record.id
-
-    def _sweep_owners(self, run: Run) -> None:
-        """Processes that are gone and hold nothing any more."""
+    def _sweep_claims(self, gone: Sequence[Record], now: int) -> int:
+        """Each is looked at again: its holder may be back."""
         setting = self._setting()
-        for number, name, boot, heartbeat, floor, seen in run("owners", {}):
+
+        def forget(run: Run) -> int:
+            steps = (forget_expired(each.id, each.fence, now, setting) for each in gone)
+            return sum(drive(each, run) for each in steps)
+
+        return int(self._transact(forget, write=True)) if gone else 0
+
+    def _sweep_owners(self) -> None:
+        """Processes that are gone and hold nothing any more: they claim nothing without a new
+        heartbeat, which keeps them from being forgotten."""
+        setting = self._setting()
+        for number, name, boot, heartbeat, floor, seen in self._read("owners", {}):
             columns: Sequence[Any] = (*(None,) * OWNER_NAME, name, boot, heartbeat)
             if number == setting.owner or not setting.is_gone(columns):
                 continue
-            if not run("held_by", {"owner": number, "floor": floor}):
-                run("forget_owner", {"owner": number, "heartbeat": seen})
-                self._bury(name)
+            if not drive(holds(number, floor), self._read):
+                self._forget_owner(number, name, seen)
+
+    def _forget_owner(self, number: int, name: str, heartbeat: int) -> None:
+        values = {"owner": number, "heartbeat": heartbeat}
+        if self._transact(lambda run: run("forget_owner", values), write=True):
+            self._bury(name)
 
     def _read(self, name: str, values: dict[str, Any]) -> Rows:
         rows: Rows = self._transact(lambda run: run(name, values), write=False)

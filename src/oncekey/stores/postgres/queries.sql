@@ -114,16 +114,17 @@ SELECT id, name, host, oncekey_silence(heartbeat_at), floor, heartbeat_at
 FROM oncekey_owners
 ORDER BY id
 
--- name: held_by
+-- name: holds
 SELECT 1
 FROM oncekey_claims AS c
 LEFT JOIN oncekey_outcomes AS o ON o.id = c.id
-WHERE c.id >= %(floor)s AND c.owner = %(owner)s AND o.id IS NULL
+WHERE c.id >= %(since)s AND c.id < %(to)s AND c.owner = %(owner)s AND o.id IS NULL
 LIMIT 1
 
 -- name: forget_owner
 -- Not when it has beaten meanwhile: it is back.
 DELETE FROM oncekey_owners WHERE id = %(owner)s AND heartbeat_at = %(heartbeat)s
+RETURNING id
 
 -- name: sweep
 -- The outcomes of one batch; their claims follow in the same transaction. The claims are locked
@@ -146,20 +147,22 @@ SELECT count(*) FROM oncekey_outcomes WHERE expires_at <= %(now)s
 DELETE FROM oncekey_claims
 WHERE id IN (SELECT CAST(e AS BIGINT) FROM jsonb_array_elements_text(%(ids)s::JSONB) AS e)
 
+-- name: claims_ahead
+-- Where a window ends that begins here.
+SELECT id FROM oncekey_claims WHERE id >= %(since)s ORDER BY id LIMIT 1 OFFSET %(skip)s
+
 -- name: expired_claims
 -- Past their time and never settled; whether the holder is gone is for the caller to find out.
 SELECT * FROM oncekey_records
-WHERE id IN (
-        SELECT c.id FROM oncekey_claims AS c
-        WHERE c.id >= coalesce((SELECT min(floor) FROM oncekey_owners), 0)
-        UNION
-        SELECT c.id FROM oncekey_claims AS c WHERE c.owner = 0
-    )
-    AND kind IS NULL
-    AND expires_at <= %(now)s
-    AND id > %(after)s
+WHERE id >= %(since)s AND id < %(to)s AND kind IS NULL AND expires_at <= %(now)s
 ORDER BY id
-LIMIT %(limit)s
+
+-- name: expired_abandoned
+-- The same, of those that nobody holds and that lie below every floor.
+SELECT * FROM oncekey_records
+WHERE id IN (SELECT c.id FROM oncekey_claims AS c WHERE c.owner = 0 AND c.id < %(floor)s)
+    AND kind IS NULL AND expires_at <= %(now)s
+ORDER BY id
 
 -- name: turn
 -- Whoever moves the time forward has the turn.

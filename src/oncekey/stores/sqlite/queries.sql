@@ -125,16 +125,16 @@ UPDATE oncekey_owners SET boot = '' WHERE id = :owner
 -- name: owners
 SELECT id, name, boot, heartbeat_at, floor, heartbeat_at FROM oncekey_owners ORDER BY id
 
--- name: held_by
+-- name: holds
 SELECT 1
 FROM oncekey_claims AS c
 LEFT JOIN oncekey_outcomes AS o ON o.id = c.id
-WHERE c.id >= :floor AND c.owner = :owner AND o.id IS NULL
+WHERE c.id >= :since AND c.id < :to AND c.owner = :owner AND o.id IS NULL
 LIMIT 1
 
 -- name: forget_owner
 -- Not when it has beaten meanwhile: it is back.
-DELETE FROM oncekey_owners WHERE id = :owner AND heartbeat_at = :heartbeat
+DELETE FROM oncekey_owners WHERE id = :owner AND heartbeat_at = :heartbeat RETURNING id
 
 -- name: sweep
 -- The outcomes of one batch; their claims follow in the same transaction.
@@ -150,20 +150,22 @@ SELECT count(*) FROM oncekey_outcomes WHERE expires_at <= :now
 -- name: forget_claims
 DELETE FROM oncekey_claims WHERE id IN (SELECT value FROM json_each(:ids))
 
+-- name: claims_ahead
+-- Where a window ends that begins here.
+SELECT id FROM oncekey_claims WHERE id >= :since ORDER BY id LIMIT 1 OFFSET :skip
+
 -- name: expired_claims
 -- Past their time and never settled; whether the holder is gone is for the caller to find out.
 SELECT * FROM oncekey_records
-WHERE id IN (
-        SELECT c.id FROM oncekey_claims AS c
-        WHERE c.id >= coalesce((SELECT min(floor) FROM oncekey_owners), 0)
-        UNION
-        SELECT c.id FROM oncekey_claims AS c WHERE c.owner = 0
-    )
-    AND kind IS NULL
-    AND expires_at <= :now
-    AND id > :after
+WHERE id >= :since AND id < :to AND kind IS NULL AND expires_at <= :now
 ORDER BY id
-LIMIT :limit
+
+-- name: expired_abandoned
+-- The same, of those that nobody holds and that lie below every floor.
+SELECT * FROM oncekey_records
+WHERE id IN (SELECT c.id FROM oncekey_claims AS c WHERE c.owner = 0 AND c.id < :floor)
+    AND kind IS NULL AND expires_at <= :now
+ORDER BY id
 
 -- name: turn
 -- Whoever moves the time forward has the turn.
