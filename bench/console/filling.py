@@ -1,7 +1,8 @@
 """Fills a store in bulk: its own tables, their indexes set aside and built again at the end."""
 
 import sqlite3
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -9,6 +10,9 @@ from psycopg import sql
 
 import oncekey
 from bench.console.rows import OWNER, Day, Table
+
+Sqlite = sqlite3.Connection
+Postgres = psycopg.Connection[Any]
 
 _FLOOR = "UPDATE oncekey_owners SET floor = ? WHERE id = ?"
 _INDEXES = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
@@ -21,13 +25,36 @@ WHERE schemaname = 'public' AND tablename LIKE 'oncekey%'
 
 def fill(url: str, day: Day) -> None:
     oncekey.open(url).close()
+    floor = (day.floor, OWNER)
+    with opened(url) as database:
+        if isinstance(database, sqlite3.Connection):
+            database.execute(_FLOOR, floor)
+        else:
+            database.execute(_FLOOR.replace("?", "%s"), floor)
+        fill_tables(database, day.tables())
+
+
+def fill_tables(database: Sqlite | Postgres, tables: Iterable[Table]) -> None:
+    for table in tables:
+        if isinstance(database, sqlite3.Connection):
+            _insert(database, table)
+        else:
+            _copy(database, table)
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Sqlite | Postgres]:
+    """The tables without their indexes; leaving builds these from their own definitions."""
     if url.startswith("sqlite"):
-        _fill_sqlite(Path(url.removeprefix("sqlite:///")), day)
+        with _opened_sqlite(url.removeprefix("sqlite:///")) as file:
+            yield file
     else:
-        _fill_postgres(url, day)
+        with _opened_postgres(url) as database:
+            yield database
 
 
-def _fill_sqlite(path: Path, day: Day) -> None:
+@contextmanager
+def _opened_sqlite(path: str) -> Iterator[Sqlite]:
     file = sqlite3.connect(path, isolation_level=None)
     file.execute("PRAGMA journal_mode = OFF")
     file.execute("PRAGMA synchronous = OFF")
@@ -35,11 +62,7 @@ def _fill_sqlite(path: Path, day: Day) -> None:
     for name, _ in indexes:
         file.execute(f"DROP INDEX {name}")
     file.execute("BEGIN")
-    file.execute(_FLOOR, (day.floor, OWNER))
-    for table in day.tables():
-        columns, marks = ", ".join(table.columns), ", ".join("?" * len(table.columns))
-        statement = f"INSERT INTO {table.name} ({columns}) VALUES ({marks})"
-        file.executemany(statement, table.rows)
+    yield file
     file.execute("COMMIT")
     for _, definition in indexes:
         file.execute(definition)
@@ -47,24 +70,31 @@ def _fill_sqlite(path: Path, day: Day) -> None:
     file.close()
 
 
-def _fill_postgres(url: str, day: Day) -> None:
+@contextmanager
+def _opened_postgres(url: str) -> Iterator[Postgres]:
     with psycopg.connect(url, autocommit=True) as database:
         database.execute("SET synchronous_commit = off")
+        database.execute("SET maintenance_work_mem = '512MB'")
         indexes = database.execute(_PG_INDEXES).fetchall()
         for name, _ in indexes:
             database.execute(sql.SQL("DROP INDEX {}").format(sql.Identifier(name)))
-        database.execute(_FLOOR.replace("?", "%s"), (day.floor, OWNER))
-        for table in day.tables():
-            _copy(database, table)
+        yield database
         for _, definition in indexes:
             database.execute(definition)
         database.execute("VACUUM ANALYZE")
 
 
-def _copy(database: psycopg.Connection[Any], table: Table) -> None:
-    statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
-        sql.Identifier(table.name), sql.SQL(", ").join(map(sql.Identifier, table.columns))
-    )
-    with database.cursor() as cursor, cursor.copy(statement) as copy:
+def _insert(file: Sqlite, table: Table) -> None:
+    columns, marks = ", ".join(table.columns), ", ".join("?" * len(table.columns))
+    file.executemany(f"INSERT INTO {table.name} ({columns}) VALUES ({marks})", table.rows)
+
+
+def _copy(database: Postgres, table: Table) -> None:
+    with database.cursor() as cursor, cursor.copy(copy_into(table.name, table.columns)) as copy:
         for row in table.rows:
             copy.write_row(row)
+
+
+def copy_into(name: str, columns: Iterable[str]) -> sql.Composed:
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    return sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(name), names)

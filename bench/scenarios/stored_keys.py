@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 from math import nan
 
-from bench.claiming import Claimer
+from bench.claiming import claimer_on
 from bench.fill import fill
 from bench.load import LoadFailed
 from bench.results import Findings, Plan
@@ -21,7 +21,7 @@ def run(stage: Stage, plan: Plan) -> Findings:
         for size in plan.stored_keys:
             print(f"  filling a ledger with {size:,} keys", flush=True)
             database = fill(stage.scratch / f"stored-{size}.db", live=size)
-            opened[str(size)] = claimers.enter_context(Claimer(database))
+            opened[str(size)] = claimers.enter_context(claimer_on(database))
 
         def rate_of(size: str) -> float:
             try:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from shutil import copyfile
 
-from bench.claiming import Claimer
+from bench.claiming import claimer_on
 from bench.fill import fill
 from bench.results import Findings, Plan
 from bench.stage import Stage
@@ -29,7 +29,7 @@ def run(stage: Stage, plan: Plan) -> Findings:
 
 
 def _round(findings: Findings, database: Path, plan: Plan) -> None:
-    with Claimer(database) as claimer:
+    with claimer_on(database) as claimer:
         claimer.claim(plan.ledger_seconds)
         before = claimer.claim(plan.ledger_seconds)
         during = claimer.claim_while_sweeping()

@@ -26,12 +26,12 @@ def run(stage: Stage, plan: Plan) -> Findings:
 
 
 def _measure(stage: Stage, product: str, url: str, number: int) -> dict[str, float]:
-    with Flows(stage, product, url) as flows:
+    with Flows(stage.scratch, product, url) as flows:
         flows.revive(0)
         empty_seconds = flows.age
         filled = flows.fill(number)
         flows.kill()
-    with Flows(stage, product, url) as flows:
+    with Flows(stage.scratch, product, url) as flows:
         revived = flows.revive(number)
         start_seconds = flows.age
     return {
