@@ -8,6 +8,7 @@ import pytest
 from oncekey.core.decision import Proceed
 from oncekey.core.model import Kind, Operation, Outcome, Ref
 from oncekey.core.scope import Scope, namespace_of
+from oncekey.durable.nesting import MAX_DEPTH
 from tests.fixtures.api_site import ApiSite, api_site
 from tests.fixtures.operator import Operator, at_console
 
@@ -45,29 +46,37 @@ async def test_half_a_character_is_shown_as_it_was_written(
     assert "all of it" in page
 
 
-@pytest.mark.parametrize("levels", _LEVELS)
-async def test_an_event_of_many_levels_hides_no_other(
-    site: ApiSite, operator: Operator, levels: int
-) -> None:
-    await site.app.engine.publish("acme", "deep:one", nested(levels))
+async def test_an_event_of_many_levels_hides_no_other(site: ApiSite, operator: Operator) -> None:
+    await site.app.engine.publish("acme", "deep:one", nested(MAX_DEPTH))
     await site.app.engine.publish("acme", "plain:one", b'{"a": [1]}')
     page = await operator.read("/events")
     assert "deep:one" in page
     assert "plain:one" in page
 
 
-@pytest.mark.parametrize("levels", _LEVELS)
-async def test_work_of_many_levels_hides_no_other(
-    site: ApiSite, operator: Operator, levels: int
-) -> None:
+async def test_work_of_many_levels_hides_no_other(site: ApiSite, operator: Operator) -> None:
     client = await site.client()
     made = (await client.ask("promises", {"name": "deep"})).json()
-    body = b'{"value": ' + nested(levels) + b"}"
-    settled = await client.post(client.place(f"promises/id:{made['id']}/resolve"), content=body)
+    place = client.place(f"promises/id:{made['id']}/resolve")
+    refused = await client.post(place, content=b'{"value": ' + nested(MAX_DEPTH + 1) + b"}")
+    assert refused.status_code == 400, refused.text
+    settled = await client.post(place, content=b'{"value": ' + nested(MAX_DEPTH) + b"}")
     assert settled.status_code == 200, settled.text
     assert "deep" in await operator.read("/promises")
     seen = await operator.read(f"/promises/{made['id']}")
     assert "[[[[" in seen.replace(" ", "")
+
+
+@pytest.mark.parametrize("levels", _LEVELS)
+async def test_an_answer_of_many_levels_is_shown(
+    site: ApiSite, operator: Operator, levels: int
+) -> None:
+    """What a service answers has no bound of ours."""
+    begun = await site.ledger.abegin(Operation(Ref(Scope(namespace_of("acme"), "POST /o"), "k")))
+    assert isinstance(begun, Proceed)
+    await begun.claim.asettle(Outcome(Kind.RESPONSE, 201, body=nested(levels)))
+    page = await operator.read(f"/keys/{begun.claim.operation_id}")
+    assert "[[[[" in page.replace(" ", "")
 
 
 async def test_brackets_in_texts_are_no_levels(site: ApiSite, operator: Operator) -> None:
