@@ -11,10 +11,9 @@ from oncekey.core.looking import Looked
 from oncekey.core.model import Record
 from oncekey.core.ports import Found, Query
 from oncekey.stores.keys import list_keys
-from oncekey.stores.left_behind import holds, left_behind
+from oncekey.stores.left_behind import Dead, dead, left_behind
 from oncekey.stores.plans import carry_out
 from oncekey.stores.requests import Setting, drive, forget_expired, found_of
-from oncekey.stores.rows import OWNER_NAME
 from oncekey.stores.windows import LAST
 
 Rows = list[Any]
@@ -53,7 +52,7 @@ class Administration:
     def count_expired(self, now: int) -> int:
         settled = int(self._read("count_expired", {"now": now})[0][0])
         logged = int(self._read("count_expired_deliveries", {"now": now})[0][0])
-        return settled + logged + len(self._left_behind(now, LAST))
+        return settled + logged + len(self._left_behind(self._dead(), now, LAST))
 
     def sweep(self, now: int, batch: int) -> int:
         """Expired outcomes first; when there are none left, deliveries that were logged, and then
@@ -62,10 +61,9 @@ class Administration:
             swept: int = self._transact(functools.partial(some, now=now, batch=batch), write=True)
             if swept:
                 return swept
-        swept = self._sweep_claims(self._left_behind(now, batch), now)
-        if not swept:
-            self._sweep_owners()
-        return swept
+        gone = self._dead()
+        self._sweep_owners(gone)
+        return self._sweep_claims(self._left_behind(gone, now, batch), now)
 
     def sweep_due(self, now: int, interval: int) -> bool:
         values = {"name": "sweep", "now": now, "interval": interval}
@@ -78,8 +76,11 @@ class Administration:
         values = {"name": name, "seconds": seconds}
         self._transact(lambda run: run("set_retention", values), write=True, durable=True)
 
-    def _left_behind(self, now: int, most: int) -> Sequence[Record]:
-        return drive(left_behind(now, self._setting(), most), self._read)
+    def _dead(self) -> Sequence[Dead]:
+        return drive(dead(self._setting()), self._read)
+
+    def _left_behind(self, gone: Sequence[Dead], now: int, most: int) -> Sequence[Record]:
+        return drive(left_behind(gone, now, self._setting(), most), self._read)
 
     def _sweep_claims(self, gone: Sequence[Record], now: int) -> int:
         """Each is looked at again: its holder may be back."""
@@ -91,21 +92,16 @@ class Administration:
 
         return int(self._transact(forget, write=True)) if gone else 0
 
-    def _sweep_owners(self) -> None:
-        """Processes that are gone and hold nothing any more: they claim nothing without a new
-        heartbeat, which keeps them from being forgotten."""
-        setting = self._setting()
-        for number, name, boot, heartbeat, floor, seen in self._read("owners", {}):
-            columns: Sequence[Any] = (*(None,) * OWNER_NAME, name, boot, heartbeat)
-            if number == setting.owner or not setting.is_gone(columns):
-                continue
-            if not drive(holds(number, floor), self._read):
-                self._forget_owner(number, name, seen)
+    def _sweep_owners(self, gone: Sequence[Dead]) -> None:
+        """Forget those that hold nothing any more: they claim nothing without a new heartbeat,
+        which keeps them from being forgotten."""
+        for each in gone:
+            values = {"owner": each.owner, "heartbeat": each.heartbeat}
+            if each.until is None and self._forget_owner(values):
+                self._bury(each.name)
 
-    def _forget_owner(self, number: int, name: str, heartbeat: int) -> None:
-        values = {"owner": number, "heartbeat": heartbeat}
-        if self._transact(lambda run: run("forget_owner", values), write=True):
-            self._bury(name)
+    def _forget_owner(self, values: dict[str, Any]) -> bool:
+        return bool(self._transact(lambda run: run("forget_owner", values), write=True))
 
     def _read(self, name: str, values: dict[str, Any]) -> Rows:
         rows: Rows = self._transact(lambda run: run(name, values), write=False)

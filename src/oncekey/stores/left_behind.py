@@ -1,49 +1,83 @@
 """What dead processes left behind, as steps of named SQL: window after window of what came after
-the lowest floor, which may be all there is, so that each step takes a moment."""
+their floors, which may be all there is, so that each step takes a moment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import Any
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple
 
 from oncekey.core.model import Record
 from oncekey.stores.requests import Row, Setting, Step, found_of
+from oncekey.stores.rows import OWNER_NAME
 from oncekey.stores.windows import LAST
 
 WINDOW = 10_000
 
-Windows = Generator[Step, list[Row], bool]
+
+class Dead(NamedTuple):
+    """A process that is gone."""
+
+    owner: int
+    name: str
+    floor: int
+    heartbeat: int
+    """The last it gave."""
+    until: int | None = None
+    """When the first claim that it still holds is past its time; None when it holds nothing."""
 
 
-def left_behind(now: int, setting: Setting, most: int) -> Generator[Step, list[Row], list[Record]]:
-    """Claims past their time whose holders are gone, among those whose holders are not."""
+def dead(setting: Setting) -> Generator[Step, list[Row], list[Dead]]:
+    found = []
+    for number, name, boot, silence, floor, heartbeat in (yield "owners", {}):
+        columns: Sequence[Any] = (*(None,) * OWNER_NAME, name, boot, silence)
+        if number != setting.owner and setting.is_gone(columns):
+            until = yield from _first_held(number, floor)
+            found.append(Dead(number, name, floor, heartbeat, until))
+    return found
+
+
+def _first_held(owner: int, floor: int) -> Generator[Step, list[Row], int | None]:
+    found: list[Row] = []
+
+    def is_enough(rows: list[Row]) -> bool:
+        found.extend(rows)
+        return bool(rows)
+
+    yield from _look(floor, "first_held", {"owner": owner}, is_enough)
+    return found[0][0] if found else None
+
+
+def left_behind(
+    gone: Sequence[Dead], now: int, setting: Setting, most: int
+) -> Generator[Step, list[Row], list[Record]]:
+    """Claims past their time whose holders are gone.
+
+    They are looked for when the first of a holder's is: before that, a day of keys would be read at
+    every sweep to find nothing. Its others may have to wait for the first, which is no matter:
+    expiry is exact whether or not something is swept.
+    """
     found: list[Record] = []
 
     def is_enough(rows: list[Row]) -> bool:
         told = (found_of(row, setting) for row in rows)
-        found.extend(each.record for each in told if each.lapsed)
+        # One that nobody holds is among those of a window, too.
+        known = {each.id for each in found}
+        found.extend(each.record for each in told if each.lapsed and each.record.id not in known)
         return len(found) >= most
 
-    floor = (yield "lowest_floor", {})[0][0]
-    if not is_enough((yield "expired_abandoned", {"floor": floor, "now": now})):
-        yield from _look(floor, "expired_claims", {"now": now}, is_enough)
+    floors = [each.floor for each in gone if each.until is not None and each.until <= now]
+    if not is_enough((yield "expired_abandoned", {"now": now})) and floors:
+        yield from _look(min(floors), "expired_claims", {"now": now}, is_enough)
     return found[:most]
-
-
-def holds(owner: int, floor: int) -> Windows:
-    """Whether this owner has a claim that is not settled; the first it may have is the floor."""
-    return _look(floor, "holds", {"owner": owner}, bool)
 
 
 def _look(
     since: int, query: str, values: dict[str, Any], is_enough: Callable[[list[Row]], bool]
-) -> Windows:
-    """Upwards until it is enough; False when there is nothing more to look at."""
+) -> Generator[Step, list[Row], None]:
+    """Upwards until it is enough, or there is nothing more to look at."""
     while True:
         ahead = yield "claims_ahead", {"since": since, "skip": WINDOW}
         to = ahead[0][0] if ahead else LAST
-        if is_enough((yield query, {**values, "since": since, "to": to})):
-            return True
-        if not ahead:
-            return False
+        if is_enough((yield query, {**values, "since": since, "to": to})) or not ahead:
+            return
         since = to

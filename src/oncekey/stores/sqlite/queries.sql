@@ -125,11 +125,13 @@ UPDATE oncekey_owners SET boot = '' WHERE id = :owner
 -- name: owners
 SELECT id, name, boot, heartbeat_at, floor, heartbeat_at FROM oncekey_owners ORDER BY id
 
--- name: holds
-SELECT 1
+-- name: first_held
+-- When the first claim of an owner that is not settled is past its time.
+SELECT c.expires_at
 FROM oncekey_claims AS c
 LEFT JOIN oncekey_outcomes AS o ON o.id = c.id
 WHERE c.id >= :since AND c.id < :to AND c.owner = :owner AND o.id IS NULL
+ORDER BY c.id
 LIMIT 1
 
 -- name: forget_owner
@@ -161,9 +163,9 @@ WHERE id >= :since AND id < :to AND kind IS NULL AND expires_at <= :now
 ORDER BY id
 
 -- name: expired_abandoned
--- The same, of those that nobody holds and that lie below every floor.
+-- The same, of those that nobody holds.
 SELECT * FROM oncekey_records
-WHERE id IN (SELECT c.id FROM oncekey_claims AS c WHERE c.owner = 0 AND c.id < :floor)
+WHERE id IN (SELECT c.id FROM oncekey_claims AS c WHERE c.owner = 0)
     AND kind IS NULL AND expires_at <= :now
 ORDER BY id
 
