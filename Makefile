@@ -23,7 +23,7 @@ WORKERS ?= 3
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve cluster test check audit bench chaos storm fuzz docs preview pictures lock format proto clean
+.PHONY: help venv serve cluster test check audit bench profile chaos storm fuzz docs preview pictures lock format proto clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ proto: venv ## generate the gRPC code again from its proto
 
 bench: $(VENV)/.bench $(BIN)/nginx $(VENV)/.restate ## measure OnceKey beside its peers
 	$(BIN)/python -m bench $(ARGS)
+
+profile: $(VENV)/.bench $(VENV)/.restate ## say where the time of one request goes (ARGS="--against HEAD~1" to compare)
+	$(BIN)/python -m bench.profile $(ARGS)
 
 lock: $(BIN)/uv ## pin every version again (ARGS=--upgrade for newer ones)
 	$(COMPILE) $(ARGS) --all-extras --group dev pyproject.toml -o requirements/dev.txt

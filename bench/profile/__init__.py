@@ -1,0 +1,1 @@
+"""Where the time of one request goes: `python -m bench.profile`."""
