@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 
 # So many more objects than were freed, before the youngest are looked through; by default 700. The
-# requests under way have thousands, and would be looked through again and again while they last. Not
-# more, since a connection that is closed is garbage with all that was sent by it.
+# requests under way have thousands, and would be looked through again and again while they last.
+# Not more than that: a connection that is closed is garbage with all that was sent by it.
 _YOUNGEST = 3_000
 _YOUNGER, _OLD = 20, 20
 
