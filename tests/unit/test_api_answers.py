@@ -29,5 +29,5 @@ async def test_whether_something_was_done_may_not_be_known(
 
 
 def test_data_that_is_too_deep_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="nested too deeply"):
+    with pytest.raises(InvalidInput, match="nested more than 200 deep"):
         _checked("a", b"[" * 5000 + b"]" * 5000, {})
