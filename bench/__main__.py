@@ -31,8 +31,8 @@ examples:
   python -m bench --list                      scenarios and contenders, and who cannot run here
 
 A whole group writes its RESULTS.md, results.json and results.svg: the ledger's to bench, the others
-to bench/durable, bench/edge and bench/restate. Any other run writes the same files to bench/out, so
-that what is published of a group is always from one run.
+to bench/durable, bench/edge and bench/restate; bench/RESULTS.md has the goals of all of them. Any
+other run writes the same files to bench/out, so that what is published is always from one run.
 Leave the machine alone meanwhile: ratios survive noise, but wide ranges are worth less.
 """
 
@@ -128,21 +128,41 @@ def _run(
 
 def _publish(results: Results, *, by_default: bool) -> None:
     """Each group for itself, where it was run as a whole and as it is by default."""
+    bases = set()
     for group, folder in FOLDERS.items():
         names = [scenario.name for scenario in SCENARIOS if scenario.group == group]
         findings = {name: results.findings[name] for name in names if name in results.findings}
         if findings:
-            whole = by_default and len(findings) == len(names)
-            _write(replace(results, findings=findings), folder if whole else HERE / "out")
+            base = HERE if by_default and len(findings) == len(names) else HERE / "out"
+            bases.add(base)
+            _write(replace(results, findings=findings), base / folder.relative_to(HERE))
+    for base in bases:
+        _sum_up(base)
 
 
 def _write(results: Results, folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True, parents=True)
     report.write(results, folder)
     if {"new-keys", "replays"} & set(results.findings):
         plot.draw(results, folder / "results.svg")
     print(report.goals_table(results))
     print(f"Written: {folder / 'RESULTS.md'}")
+
+
+def _sum_up(base: Path) -> None:
+    """The goals of all groups stand together, with the last results of each."""
+    places = [folder.relative_to(HERE) for folder in FOLDERS.values()]
+    found = {
+        "" if place == Path() else place.as_posix(): _read(base / place)
+        for place in places
+        if (base / place / "results.json").exists()
+    }
+    if "" in found:
+        report.write(found[""], base, report.all_goals(found))
+
+
+def _read(folder: Path) -> Results:
+    return results_of(json.loads((folder / "results.json").read_text()))
 
 
 def main() -> None:
@@ -153,7 +173,8 @@ def main() -> None:
     if arguments.redraw:
         for folder in FOLDERS.values():
             if (folder / "results.json").exists():
-                _write(results_of(json.loads((folder / "results.json").read_text())), folder)
+                _write(_read(folder), folder)
+        _sum_up(HERE)
         return
     missing = machine.install_tools()
     scenarios = _scenarios(arguments)

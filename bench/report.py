@@ -10,6 +10,7 @@ from pathlib import Path
 from bench import edge_report, flow_report, restate_report
 from bench.contenders import CONTENDERS, FRAMEWORKS, NOT_RUN, Contender
 from bench.goals import goals_of
+from bench.limits import limit_of
 from bench.results import Entry, Findings, Results
 from bench.tables import latency_of, shares_of, spread_of, table, unmeasured
 
@@ -62,9 +63,10 @@ def versions_of(contenders: Iterable[Contender]) -> dict[str, str]:
     return found
 
 
-def write(results: Results, folder: Path) -> None:
+def write(results: Results, folder: Path, goals: str = "") -> None:
+    """`goals`: what stands there of goals, in place of those of these results."""
     (folder / "results.json").write_text(json.dumps(asdict(results), indent=1) + "\n")
-    (folder / "RESULTS.md").write_text(_document(results))
+    (folder / "RESULTS.md").write_text(_document(results, goals or _goals(results)))
 
 
 def goals_table(results: Results) -> str:
@@ -74,7 +76,29 @@ def goals_table(results: Results) -> str:
     return table(("goal", "target", "measured", ""), rows)
 
 
-def _document(results: Results) -> str:
+def all_goals(groups: dict[str, Results]) -> str:
+    """The goals of every group in one table; a group is named by the folder of its report."""
+    met = rows = 0
+    lines = []
+    for group, results in groups.items():
+        for goal in goals_of(results):
+            rows, met = rows + 1, met + goal.met
+            where = f"[{group}]({group}/RESULTS.md)" if group else "ledger"
+            cells = (goal.text, goal.target, goal.measured or "–", goal.verdict)
+            lines.append((where, *cells, limit_of(goal)))
+    head = ("of", "goal", "target", "measured", "", "where the limit is")
+    runs = "; ".join(
+        f"{group or 'the ledger'} {each.started}, commit {each.machine['commit']}"
+        for group, each in groups.items()
+    )
+    return f"{met} of {rows} are met. Measured: {runs}.\n\n{table(head, lines)}"
+
+
+def _goals(results: Results) -> str:
+    return goals_table(results) + "\nWhere the limit is: [all goals](../RESULTS.md#goals).\n"
+
+
+def _document(results: Results, goals: str) -> str:
     plan = results.plan
     of_ledger = bool({"new-keys", "replays"} & set(results.findings))
     absent = bool(set(_GROUPS) & set(results.findings)) and results.absent
@@ -86,7 +110,7 @@ def _document(results: Results) -> str:
         BEGINNING.format(subject=subject, started=results.started),
         conditions.format(rounds=plan.rounds, seconds=plan.seconds),
         "![Ratios per contender](results.svg)\n" if of_ledger else "",
-        "## Goals\n\n" + goals_table(results),
+        "## Goals\n\n" + goals,
         *(_SECTIONS[name](findings) for name, findings in results.findings.items()),
         "## Not measured\n\n" + _absences(results, NOT_RUN) if of_ledger else "",
         "## Not measured\n\n" + _absences(results, {}) if absent and not of_ledger else "",

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from bench.profile.flame import flame
 from bench.profile.stacks import rooms_of, stacks_of
 from bench.profile.walks import AT_ONCE, WALKS
+from bench.rounds import spread_of
 from bench.tables import table
 
 BEGINNING = """\
@@ -20,7 +21,8 @@ sees all of it. The callers and the service are in the figures, and the same bef
 
 - CPU is what one walk uses of a core, in all threads; `loop` is the part of the event loop. Best of
   {rounds} rounds of thousands of walks, in turns with the commit before: others who use the machine
-  only ever add to it.
+  only ever add to it. `of before` is the median of the ratios of all rounds, with the lowest and
+  the highest.
 - Calls are calls of functions, in Python and in C; statements those of SQLite; syncs, turns of the
   loop and futexes calls of the kernel; bytes what goes to the disk.
 - Shares are samples of the threads that run, by the room of the function on top. The time of what
@@ -88,14 +90,22 @@ def _beginning(run: Run) -> str:
 
 
 def _summary(found: list[Found], compared: bool) -> str:
-    head = ["walk", *(label for label, _, _ in FIGURES.values())]
+    head = ["walk", "of before", *(label for label, _, _ in FIGURES.values())]
     rows = []
     for each in found:
         title = f"[{_title(each.walk)}](#{each.walk})"
         if compared:
-            rows.append((f"{title}, before", *map(_shown, FIGURES, [each.before] * len(FIGURES))))
-        rows.append((f"**{title}**", *map(_shown, FIGURES, [each.after] * len(FIGURES))))
+            rows.append((f"{title}, before", "", *(_shown(name, each.before) for name in FIGURES)))
+        figures = (_shown(name, each.after) for name in FIGURES)
+        rows.append((f"**{title}**", _compared(each), *figures))
     return "## One walk\n\n" + table(head, rows)
+
+
+def _compared(each: Found) -> str:
+    """CPU, round by round: a machine that others use is not the same for long."""
+    rounds = [[one["cpu"] for one in side if "cpu" in one] for side in (each.after, each.before)]
+    ratios = [after / before for after, before in zip(*rounds, strict=False)]
+    return str(spread_of(ratios)) if ratios else ""
 
 
 def _title(walk: str) -> str:
