@@ -60,15 +60,16 @@ def _sizes(arguments: argparse.Namespace) -> Sizes:
 
 
 def measure(stage: Stage, parts: tuple[str, ...]) -> Iterator[tuple[str, Found]]:
-    """Each part on its own database; a sweep needs the one that has grown."""
+    """Each part on its own database; a sweep takes the one that has grown, if there is one."""
     for name, part in (("promises", promises), ("workflows", workflows)):
         if name in parts:
             yield name, part.run(stage)
-    if {"growth", "sweep"} & set(parts):
+    place = None
+    if "growth" in parts:
         grown, place = growth.run(stage)
         yield "growth", grown
-        if "sweep" in parts:
-            yield "sweep", sweep.run(stage, place)
+    if "sweep" in parts:
+        yield "sweep", sweep.run(stage, place)
     if "soak" in parts:
         yield "soak", soak.run(stage)
 

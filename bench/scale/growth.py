@@ -31,7 +31,7 @@ def run(stage: Stage) -> tuple[Found, Place]:
     """One store grows; the empty one is another. It is left full, for what comes next."""
     small, place = stage.new_place(), stage.new_place()
     fill_keys(small.url, 0, SMALL)
-    _die_with_a_claim(stage, place)
+    die_with_a_claim(stage, place)
     # Without a memory of its own, as next to nothing of the large store is in that of its process.
     with Claimer(small.url, stage.log("small"), lease=LEASE, cache_bytes=0) as beside:
         beside.claim(stage.sizes.seconds)
@@ -45,7 +45,7 @@ def run(stage: Stage) -> tuple[Found, Place]:
     return {"points": points, "small": SMALL}, place
 
 
-def _die_with_a_claim(stage: Stage, place: Place) -> None:
+def die_with_a_claim(stage: Stage, place: Place) -> None:
     """Somebody died holding a key that nobody asks for again: every later key comes after it."""
     with Claimer(place.url, stage.log("claimer"), lease=LEASE) as claimer:
         claimer.hold("lost", 1)
@@ -60,9 +60,6 @@ def _look(stage: Stage, place: Place, size: int, beside: Claimer) -> dict[str, f
         # Not counted: after the filling, the first claims find nothing in memory.
         claimer.claim(stage.sizes.seconds / 2)
         point |= _beside(stage, size, claimer, beside)
-        # Nothing is past its time: this is what a sweep looks through.
-        swept = claimer.claim_while_sweeping()
-        point |= {"sweep_s": swept["seconds"], "sweep_max_ms": swept["max_ms"]}
         point["resident_mb"] = claimer.memory()
         claimer.hold(f"held-{size}", HELD)
         claimer.kill()
@@ -128,6 +125,5 @@ def _told(point: dict[str, float]) -> str:
         f"growth: {point['stored']:,} keys: new {point['new_rate']:,.0f}/s × "
         f"{point['new_ratio']:.2f}, {replayed}{point['data'] / 1e6:,.0f} MB, "
         f"{point['resident_mb']:.0f} MB resident, "
-        f"open {point['open_ms']:.0f} ms, takeover {point['takeover_s']:.1f} s, "
-        f"empty sweep {point['sweep_s']:.1f} s"
+        f"open {point['open_ms']:.0f} ms, takeover {point['takeover_s']:.1f} s"
     )

@@ -17,6 +17,7 @@ class Panel(NamedTuple):
     title: str
     figure: Callable[[Point], float | None]
     """None where a point has none."""
+    is_log: bool = False
 
 
 def _of(name: str, scale: float = 1.0) -> Callable[[Point], float | None]:
@@ -27,7 +28,7 @@ GROWTH = (
     Panel("new keys: rate over that of 10,000 keys", _of("new_ratio")),
     Panel("replays, not in memory: the same", _of("cold_ratio")),
     Panel("new keys: processor µs for each", _of("new_cpu_us")),
-    Panel("a sweep with nothing to delete, s", _of("sweep_s")),
+    Panel("new keys: p99, ms", _of("new_p99_ms")),
     Panel("on disk, GB", _of("data", 1e9)),
     Panel("memory of the process, MB", _of("resident_mb")),
     Panel("opening and a first claim, ms", lambda point: point["open_ms"] + point["first_ms"]),
@@ -35,8 +36,8 @@ GROWTH = (
 )
 SOAK = (
     Panel("requests answered a second", _of("rate")),
-    Panel("p50, ms", _of("p50_ms")),
-    Panel("p99, ms", _of("p99_ms")),
+    Panel("p50, ms", _of("p50_ms"), is_log=True),
+    Panel("p99, ms", _of("p99_ms"), is_log=True),
     Panel("processor, cores", _of("cores")),
     Panel("memory of the server, MB", _of("resident_mb")),
     Panel("open files", _of("files")),
@@ -64,7 +65,8 @@ def draw(results: dict[str, Any], folder: Path) -> None:
             "growth",
         )
     if "soak" in results:
-        soaked = {store: found["samples"] for store, found in results["soak"].items()}
+        # Without the last, when nobody asks any more.
+        soaked = {store: found["samples"][:-1] for store, found in results["soak"].items()}
         _save(_figure(SOAK, soaked, _of("at", 60), "minutes", ""), folder, "soak")
 
 
@@ -87,7 +89,7 @@ def _figure(
     for axes, panel in zip(places, panels, strict=True):
         for store, points in sorted(stores.items(), reverse=True):
             _line(axes, points, along, panel, store, marker)
-        _dress(axes, panel.title)
+        _dress(axes, panel)
     figure.supxlabel(label, fontsize=9, color=INK)
     handles, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=2, frameon=False, fontsize=9)
@@ -115,11 +117,14 @@ def _line(
     )
 
 
-def _dress(axes: Any, title: str) -> None:
-    axes.set_title(title, fontsize=9, color=INK)
-    # From nought: what stays the same should look as if it did.
-    axes.set_ylim(bottom=0)
+def _dress(axes: Any, panel: Panel) -> None:
+    axes.set_title(panel.title, fontsize=9, color=INK)
     axes.margins(y=0.15)
+    if panel.is_log:
+        axes.set_yscale("log")
+    else:
+        # From nought: what stays the same should look as if it did.
+        axes.set_ylim(bottom=0)
     axes.grid(color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.tick_params(length=0, labelsize=8)

@@ -5,6 +5,8 @@ from typing import Any
 
 from bench.scale.notes import AFTERWORD, GROWTH, HEAD, PROMISES, SOAK, SWEEP, WORKFLOWS
 from bench.scale.plots import NAMES
+from bench.scale.sizes import Sizes
+from bench.scale.slope import slope_of
 from bench.tables import table
 
 Found = dict[str, Any]
@@ -18,7 +20,14 @@ def text_of(results: dict[str, Any]) -> str:
         ("workflows", _workflows), ("soak", _soak),
     )  # fmt: skip
     parts = [HEAD, *(write(results[name]) for name, write in sections if name in results)]
-    return "\n".join([*parts, AFTERWORD, _measured(results)])
+    # What is said there is of these sizes, and was read from these tables.
+    parts += [AFTERWORD] if _is_whole(results) else []
+    return "\n".join([*parts, _measured(results)])
+
+
+def _is_whole(results: dict[str, Any]) -> bool:
+    sizes = [each["about"]["sizes"] for stores in results.values() for each in stores.values()]
+    return all(each["keys"] == Sizes().keys for each in sizes)
 
 
 def _measured(results: dict[str, Any]) -> str:
@@ -54,7 +63,7 @@ def _growth(stores: dict[str, Found]) -> str:
 def _speed(points: list[Found]) -> str:
     head = (
         "stored keys", "new keys, ratio", "a second", "p50 / p99 ms", "processor µs",
-        "replays, ratio", "a second", "p50 / p99 ms", "from memory, a second",
+        "replays, ratio", "a second", "p50 / p99 ms", "processor µs", "256 again and again",
     )  # fmt: skip
     return table(head, [_speed_row(point) for point in points])
 
@@ -64,21 +73,21 @@ def _speed_row(point: Found) -> Iterator[str]:
     yield _ratio(point, "new")
     yield f"{point['new_rate']:,.0f}"
     yield _latency(point, "new_")
-    yield f"{point['new_cpu_us']:.0f}"
+    yield _processor(point, "new")
     if "cold_rate" not in point:
-        yield from ("", "", "", "")
+        yield from ("",) * 5
         return
     yield _ratio(point, "cold")
     yield f"{point['cold_rate']:,.0f}"
     yield _latency(point, "cold_")
+    yield _processor(point, "cold")
     yield f"{point['hot_rate']:,.0f}"
 
 
 def _weight(points: list[Found]) -> str:
     head = (
         "stored keys", "on disk, MB", "bytes a key", "resident MB", "open ms", "first claim ms",
-        "kill -9 to all taken over, s", "sweep of nothing, s", "longest claim meanwhile, ms",
-        "sync ms",
+        "kill -9 to all taken over, s", "sync ms",
     )  # fmt: skip
     empty = points[0]["data"]
     rows = [
@@ -90,13 +99,15 @@ def _weight(points: list[Found]) -> str:
             f"{point['open_ms']:.0f}",
             f"{point['first_ms']:.1f}",
             f"{point['takeover_s']:.1f}",
-            f"{point['sweep_s']:.1f}" if "sweep_s" in point else "",
-            f"{point['sweep_max_ms']:.0f}" if "sweep_s" in point else "",
             f"{point['sync_ms']:.2f}",
         )
         for point in points
     ]
     return table(head, rows)
+
+
+def _processor(point: Found, what: str) -> str:
+    return f"{point[f'{what}_cpu_us']:.0f} / {point[f'{what}_beside_cpu_us']:.0f}"
 
 
 def _ratio(point: Found, what: str) -> str:
@@ -123,11 +134,16 @@ def _megabytes(name: str, figure: str = "data") -> Cell:
 def _sweep(stores: dict[str, Found]) -> str:
     rows: dict[str, Cell] = {
         "stored keys": lambda found: f"{found['stored']:,}",
-        "past their time": lambda found: f"{found.get('expired', found['stored'] // 10):,}",
+        "a first sweep, with nothing to delete, takes": lambda found: (
+            f"{found['first']['seconds']:.1f} s"
+        ),
+        "claims during it: p50 / p99 / longest": _claims("first"),
+        "the next one takes": lambda found: f"{found['nothing']['seconds']:.1f} s",
+        "past their time": lambda found: f"{found['expired']:,}",
         "deleted": lambda found: f"{found['during']['swept']:,.0f}",
         "in": lambda found: f"{found['during']['seconds']:.0f} s",
         "deleted a second": lambda found: f"{found['rate']:,.0f}",
-        "claims before: p50 / p99 / longest": _claims("without"),
+        "claims without a sweep": _claims("without"),
         "claims during it": _claims("during"),
         "claims after it": _claims("after"),
         "on disk before": _megabytes("before"),
@@ -221,6 +237,9 @@ def _soak(stores: dict[str, Found]) -> str:
         "cores": half("cores", ""),
         "resident": half("resident_mb", " MB"),
         "**slope of memory**, second half": slope("resident_mb", "MB"),
+        "slope of memory, last ten minutes": lambda found: (
+            f"{slope_of(found['samples'][-60:], 'resident_mb'):+.1f} MB an hour"
+        ),
         "data on disk": half("data", " MB", 1e6),
         "**slope of data on disk**": slope("data", "MB", 1e6),
         "**slope of data in use**": slope("used", "MB", 1e6),

@@ -2,16 +2,24 @@
 
 from bench.claiming import Claimer
 from bench.scale.filling import fill_keys
-from bench.scale.growth import LEASE
+from bench.scale.growth import LEASE, die_with_a_claim
 from bench.scale.places import Place
 from bench.scale.stage import Found, Stage
 
 LONGEST_SECONDS = 280.0
 
 
-def run(stage: Stage, place: Place) -> Found:
+def run(stage: Stage, grown: Place | None) -> Found:
     """Claims before it, during it and after it; and new keys into the room that it made."""
-    keys = stage.sizes.keys
+    keys, place = stage.sizes.keys, grown or _filled(stage)
+    with Claimer(place.url, stage.log("claimer"), lease=LEASE) as claimer:
+        claimer.claim(stage.sizes.seconds / 2)
+        # The first forgets the processes that filled the store: each had to be looked behind.
+        first = claimer.claim_while_sweeping(LONGEST_SECONDS)
+        nothing = claimer.claim_while_sweeping(LONGEST_SECONDS)
+        stage.tell(
+            f"sweep: {first['seconds']:.1f} s with nothing to delete, then {nothing['seconds']:.1f}"
+        )
     fill_keys(place.url, keys, keys + stage.sizes.expired, expired=True)
     seconds, before = stage.sizes.seconds, place.sizes()
     with Claimer(place.url, stage.log("claimer"), lease=LEASE) as claimer:
@@ -25,7 +33,7 @@ def run(stage: Stage, place: Place) -> Found:
         place.vacuum()
         vacuumed = place.sizes()
         refilled = claimer.claim(seconds * 2)["pairs"]
-        grown = place.sizes()
+        used = place.sizes()
     stage.tell(
         f"sweep: p99 {without['p99_ms']:.1f} ms without, {during['p99_ms']:.1f} ms during, longest "
         f"{during['max_ms']:.0f} ms"
@@ -33,11 +41,21 @@ def run(stage: Stage, place: Place) -> Found:
     return {
         "stored": keys,
         "expired": stage.sizes.expired,
+        "first": first,
+        "nothing": nothing,
         "without": without,
         "during": during,
         "after": after,
         "rate": during["swept"] / during["seconds"],
         "refilled": refilled,
         "resident_mb": resident_mb,
-        "bytes": {"before": before, "swept": swept, "vacuumed": vacuumed, "refilled": grown},
+        "bytes": {"before": before, "swept": swept, "vacuumed": vacuumed, "refilled": used},
     }
+
+
+def _filled(stage: Stage) -> Place:
+    place = stage.new_place()
+    die_with_a_claim(stage, place)
+    fill_keys(place.url, 0, stage.sizes.keys)
+    stage.tell(f"sweep: {stage.sizes.keys:,} keys are there")
+    return place
