@@ -53,4 +53,6 @@ def test_the_page_links_to_every_table_it_takes_from() -> None:
         "bench/restate/RESULTS.md",
         "bench/console/RESULTS.md",
         "bench/console/WATCHED.md",
+        "bench/scale/RESULTS.md",
+        "bench/scale/growth.svg",
     }
