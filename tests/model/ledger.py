@@ -14,6 +14,7 @@ from oncekey.core.model import Operation, Record, Takeover
 from oncekey.core.ports import Purge
 from oncekey.stores.administration import Administration
 from oncekey.stores.requests import NOBODY, Setting
+from oncekey.stores.rows import OWNER_NAME
 from tests.model import ledger_invariants
 from tests.model.explorer import Invariant, Move, unlike
 from tests.model.ledger_process import Turn
@@ -84,7 +85,7 @@ class LedgerModel:
         return Operation(REF, fingerprint, takeover=self.takeover)
 
     def setting(self, state: State, asker: int) -> Setting:
-        return Setting(asker, lambda row: self.is_gone(state, row[5]))
+        return Setting(asker, lambda row: self.is_gone(state, row[OWNER_NAME]))
 
     # -- what no process does ----------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from oncekey.core.model import Kind
 from oncekey.core.ports import Answer
 from oncekey.core.scope import Scope
 from oncekey.stores.requests import Setting, carry_out, drive
+from oncekey.stores.windows import LAST
 
 NAMESPACE, ENDPOINT, KEY = SCOPE_AND_KEY = ("t-default:_tenant:client:a", "POST /orders", "k")
 SCOPE = Scope(NAMESPACE, ENDPOINT)
@@ -173,15 +174,38 @@ def forget_claims(now: Transaction, values: Values) -> Rows:
     return []
 
 
-def expired_claims(now: Transaction, values: Values) -> Rows:
+def owners(now: Transaction, values: Values) -> Rows:
+    """Of those that are known, whoever has the claim: the others left nothing behind."""
     claim = now.claim
-    if claim is None or now.outcome is not None or claim.id <= values["after"]:
+    return [(claim.owner, claim.owner, None, None, 0, 0)] if claim and claim.owner else []
+
+
+def first_held(now: Transaction, values: Values) -> Rows:
+    claim = _unsettled(now, values)
+    return [(claim.expires_at,)] if claim and claim.owner == values["owner"] else []
+
+
+def expired_claims(now: Transaction, values: Values) -> Rows:
+    claim = _unsettled(now, values)
+    return find(now, values) if claim and claim.expires_at <= values["now"] else []
+
+
+def expired_abandoned(now: Transaction, values: Values) -> Rows:
+    if now.claim is None or now.claim.owner:
         return []
-    return find(now, values) if claim.expires_at <= values["now"] else []
+    return expired_claims(now, {"since": 0, "to": LAST, **values})
+
+
+def _unsettled(now: Transaction, values: Values) -> ClaimRow | None:
+    """The claim, if it is in the window and has no outcome."""
+    claim = now.claim
+    if claim is None or now.outcome is not None:
+        return None
+    return claim if values["since"] <= claim.id < values["to"] else None
 
 
 def nothing(now: Transaction, values: Values) -> Rows:
-    """Tables that the model has no rows of."""
+    """What the model has no rows of."""
     return []
 
 
@@ -201,7 +225,11 @@ STATEMENTS: Mapping[str, Statement] = {
     "forget_outcome": forget_outcome,
     "sweep": sweep,
     "forget_claims": forget_claims,
+    "owners": owners,
+    "first_held": first_held,
+    "claims_ahead": nothing,
     "expired_claims": expired_claims,
+    "expired_abandoned": expired_abandoned,
+    "forget_owner": nothing,
     "sweep_deliveries": nothing,
-    "owners": nothing,
 }
