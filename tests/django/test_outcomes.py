@@ -3,8 +3,11 @@
 from typing import Any
 
 import pytest
-from django.test import Client, override_settings
+from django.http import HttpResponse
+from django.test import Client, RequestFactory, override_settings
 
+from oncekey.django import idempotent
+from oncekey.django.models import IdempotencyKey
 from tests.django.project.models import Charge
 
 in_memory = pytest.mark.parametrize("database", ["default"], indirect=True)
@@ -144,3 +147,26 @@ def test_what_is_no_response_is_for_django_to_refuse(database: str, client: Clie
     request = RequestFactory().post("/nothing/", headers={"Idempotency-Key": "k"})
 
     assert view(request) is None
+
+
+@in_memory
+def test_whoever_lost_its_claim_to_another_request_is_not_shown_its_answer(database: str) -> None:
+    """An operator purges the key while its request runs, and the next one asks for more."""
+
+    @idempotent
+    def view(request: Any) -> HttpResponse:
+        if request.body == b"first":
+            assert IdempotencyKey.objects.get().purge()
+            assert post(b"second").content == b"second"
+        return HttpResponse(request.body, status=201)
+
+    def post(body: bytes) -> HttpResponse:
+        keyed = {"Idempotency-Key": "k"}
+        request = RequestFactory().post("/x/", body, "text/plain", headers=keyed)
+        answer: HttpResponse = view(request)
+        return answer
+
+    answer = post(b"first")
+
+    assert answer.status_code == 409
+    assert b"claim-lost" in answer.content

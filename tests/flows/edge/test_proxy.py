@@ -136,6 +136,23 @@ async def test_whoever_lost_the_claim_answers_what_the_winner_came_to(ledger: Le
         assert (answer.body, is_replayed(answer)) == (b"won", True)
 
 
+async def test_whoever_lost_the_claim_to_another_request_is_not_shown_its_answer(
+    ledger: Ledger,
+) -> None:
+    async def play(line: Line) -> None:
+        while await line.request():
+            if len(server.requests) == 1:
+                await ledger.apurge(OF_ALICE)
+                assert (await answered(proxy, body=b"second")).status == 201
+            await line.say(b"HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\n", b"ok")
+
+    async with puppet(play) as server, reaching(server.url) as upstream:
+        proxy = proxy_to(upstream, ledger)
+        answer = await answered(proxy, body=b"first")
+        assert answer.status == 409
+        assert b"claim-lost" in answer.body
+
+
 async def test_an_answer_that_could_not_be_kept_does_not_go_out(clock: FrozenClock) -> None:
     """A retry could run again, so that the client must hear of it."""
 
