@@ -107,37 +107,44 @@ def _show() -> None:
 
 
 def _run(
-    stage: Stage, scenarios: list[Scenario], contenders: list[Contender], plan: Plan
-) -> Results:
+    stage: Stage,
+    scenarios: list[Scenario],
+    contenders: list[Contender],
+    plan: Plan,
+    *,
+    by_default: bool,
+) -> None:
+    """Group by group. Each is published when it is over: who fails later takes nothing back."""
     results = Results(
         plan=plan,
         started=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         machine=machine.describe(stage.scratch),
         versions=report.versions_of(contenders),
     )
-    if any(scenario.needs_servers for scenario in scenarios):
-        stage.start(contenders)
-    for scenario in scenarios:
-        print(f"{scenario.name}: {scenario.summary}", flush=True)
-        results.findings[scenario.name] = scenario.run(stage, plan)
-    if stage.services.postgres:
-        results.machine["postgresql"] = f"{stage.services.postgres.version}, fsync on"
-    results.absent = {**stage.absent}
-    return results
+    for group in FOLDERS:
+        chosen = [scenario for scenario in scenarios if scenario.group == group]
+        if not chosen:
+            continue
+        if any(scenario.needs_servers for scenario in chosen):
+            stage.start(contenders)
+        for scenario in chosen:
+            print(f"{scenario.name}: {scenario.summary}", flush=True)
+            results.findings[scenario.name] = scenario.run(stage, plan)
+        # Whoever comes next has the machine to itself.
+        stage.end_servers()
+        if stage.services.postgres:
+            results.machine["postgresql"] = f"{stage.services.postgres.version}, fsync on"
+        results.absent = {**stage.absent}
+        _publish(results, group, by_default=by_default)
 
 
-def _publish(results: Results, *, by_default: bool) -> None:
-    """Each group for itself, where it was run as a whole and as it is by default."""
-    bases = set()
-    for group, folder in FOLDERS.items():
-        names = [scenario.name for scenario in SCENARIOS if scenario.group == group]
-        findings = {name: results.findings[name] for name in names if name in results.findings}
-        if findings:
-            base = HERE if by_default and len(findings) == len(names) else HERE / "out"
-            bases.add(base)
-            _write(replace(results, findings=findings), base / folder.relative_to(HERE))
-    for base in bases:
-        _sum_up(base)
+def _publish(results: Results, group: str, *, by_default: bool) -> None:
+    """Where it was run as a whole and as it is by default; else aside."""
+    names = [scenario.name for scenario in SCENARIOS if scenario.group == group]
+    findings = {name: results.findings[name] for name in names if name in results.findings}
+    base = HERE if by_default and len(findings) == len(names) else HERE / "out"
+    _write(replace(results, findings=findings), base / FOLDERS[group].relative_to(HERE))
+    _sum_up(base)
 
 
 def _write(results: Results, folder: Path) -> None:
@@ -180,10 +187,10 @@ def main() -> None:
     scenarios = _scenarios(arguments)
     machine.warn_if_busy()
     machine.pin_self(machine.LOAD_CPU)
-    with Stage(arguments.scratch) as stage:
-        results = _run(stage, scenarios, _contenders(arguments), _plan(arguments))
     changed = (arguments.quick, arguments.contender, arguments.rounds, arguments.seconds, missing)
-    _publish(results, by_default=not any(changed))
+    with Stage(arguments.scratch) as stage:
+        contenders, plan = _contenders(arguments), _plan(arguments)
+        _run(stage, scenarios, contenders, plan, by_default=not any(changed))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
@@ -83,7 +84,9 @@ class Gateways:
     """Starts processes in a folder of its own, and ends them all."""
 
     def __init__(self, scratch: Path, service_cpu: int | None = LOAD_CPU) -> None:
-        self._folder = scratch
+        # Two of them may be in one run, after each other.
+        self._folder = Path(tempfile.mkdtemp(prefix="gateways-", dir=scratch))
+        self._folder.chmod(0o755)
         self._all = ExitStack()
         self._asked = 0
         self.service = self._nginx("service", _FOLDER / "service.conf", service_cpu, {})

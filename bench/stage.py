@@ -33,8 +33,7 @@ class Stage:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for server in self.servers.values():
-            server.close()
+        self.end_servers()
         for service in (self.services.redis, self.services.postgres):
             if service:
                 service.close()
@@ -45,6 +44,10 @@ class Stage:
         self._start_services({each.store for each in runnable})
         for contender in runnable:
             self._start_server(contender)
+
+    def end_servers(self) -> None:
+        while self.servers:
+            self.servers.popitem()[1].close()
 
     def families(self, scenario: str) -> Iterator[tuple[str, list[str]]]:
         """Per framework: the bare application and those that are compared with it."""
