@@ -27,3 +27,6 @@ MODES = {
 TAKEN_FOR_DEAD = frozenset({"freeze", "store", "store-line", "disk", "stall"})
 # And those after which what it did last may be unknown, to it or to others.
 INTERRUPTED = TAKEN_FOR_DEAD | {"kill", "bank-line"}
+
+# Where it is done by a service behind: what was sent there may arrive after its sender was killed.
+BEHIND = frozenset({"/bank/rerun", "/bank/refuse", "/hooks/forwarded"})

@@ -197,8 +197,11 @@ class Machine(RuleBasedStateMachine):
         assert row is not None
         if way == "s" or (way == "c" and status in FINAL):
             row.outcome, row.holder, row.expires = outcome, None, self.clock.now() + KEPT
-        else:
+        elif held.fence == 1:
             del self.rows[held.key]
+        else:
+            # Whoever had it before may have done it: it waits for the same request.
+            row.holder = None
 
     @rule(held=claims)
     def die(self, held: Held | None) -> None:

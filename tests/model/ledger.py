@@ -11,7 +11,7 @@ from typing import Any
 
 from oncekey.core import decision
 from oncekey.core.model import Operation, Record, Takeover
-from oncekey.core.ports import Purge
+from oncekey.core.ports import Abandon, Purge, Release, giving_back
 from oncekey.stores.administration import Administration
 from oncekey.stores.requests import NOBODY, Setting
 from oncekey.stores.rows import OWNER_NAME
@@ -49,6 +49,7 @@ class LedgerModel:
     statements: Mapping[str, Statement] = field(default_factory=lambda: STATEMENTS)
     decide: Callable[[Record, bool, Operation, int], decision.Verdict] = decision.decide
     is_gone: Callable[[State, int], bool] = is_lapsed
+    gives_back: Callable[[int, int], Release | Abandon] = giving_back
     runs_early: bool = False
     answers_early: bool = False
     undoes: bool = True
@@ -106,7 +107,7 @@ class LedgerModel:
         transaction.ask(Purge(DIGEST), self.setting(state, NOBODY))
         # An operator who purges what is running lets it run twice, and knows it.
         processes = tuple(each._replace(excused=each.phase != Idle()) for each in state.processes)
-        facts = state.facts | {Fact("over", number)}
+        facts = state.facts | {Fact("over", number), Fact("purged", number)}
         left = state.purges - 1
         return tidy(
             state._replace(

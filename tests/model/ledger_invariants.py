@@ -4,7 +4,7 @@ from collections import Counter
 
 from oncekey.core.model import Takeover
 from tests.model.explorer import Invariant, by_name
-from tests.model.ledger_state import Runs, State
+from tests.model.ledger_state import Runs, State, lasting_effects
 
 
 def _over(state: State) -> set[int]:
@@ -56,6 +56,11 @@ def mismatch_never_runs(state: State) -> bool:
     return fits and all(value == asked for value, asked in told)
 
 
+def one_request(state: State) -> bool:
+    """What may have been done for one request keeps its key from being used for another."""
+    return len({fact.by for fact in lasting_effects(state)}) <= 1
+
+
 def no_effect_after_refusal(state: State) -> bool:
     """With `refuse`, an operation has its effect at most once, whatever dies or stands still."""
     return _most_effects(state) <= 1
@@ -79,6 +84,7 @@ ALWAYS = by_name(
     answer_is_durable,
     never_contradicted,
     mismatch_never_runs,
+    one_request,
 )
 WITH_REFUSE = by_name(no_effect_after_refusal)
 WITH_RECOVER = by_name(recover_repeats_nothing)

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from oncekey.core.decision import Unknown, Verdict, decide
 from oncekey.core.model import Operation, Record
+from oncekey.core.ports import Release
 from tests.model.ledger import LedgerModel
 from tests.model.ledger_state import X, Y
 from tests.model.ledger_tables import STATEMENTS, Rows, Transaction, Values
@@ -85,6 +86,12 @@ MUTANTS = [
         LedgerModel(decide=_without_the_fingerprint, **STRANGERS),
     ),
     Mutant("any winner will do", STRANGE, 10, LedgerModel(compares=False, purges=1, **STRANGERS)),
+    Mutant(
+        "what was taken over is released",
+        "OneRequest",
+        11,
+        LedgerModel(gives_back=Release, **STRANGERS),
+    ),
     Mutant(
         "decide sees no rule",
         "NoEffectAfterRefusal",

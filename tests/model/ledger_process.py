@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 _KEPT_FOR = 1
 _NOT_DRAWN = 0
 _ENDINGS = (Settle, Release, Abandon)
+_MOST_FENCES = 3
 _FAULT: dict[str, Any] = {"fair": False, "costs": 1}
 
 
@@ -282,11 +283,12 @@ class Turn:
     def _runs(self, number: int, fence: int, done: bool) -> Iterator[Move]:
         mine = self._process.fingerprint
         if done:
-            for status in (200, 503):
+            # It fails so often and no oftener, or fences would grow for ever.
+            for status in (200, 503) if fence < _MOST_FENCES else (200,):
                 yield self._concludes(number, fence, status)
         else:
-            effect = Fact("effect", number, fence, mine)
-            yield self._to(Runs(number, fence, done=True), "has its effect", effect)
+            facts = (Fact(what, number, fence, mine) for what in ("effect", "done"))
+            yield self._to(Runs(number, fence, done=True), "has its effect", *facts)
         if self._state.faults:
             yield self._to(of(Abandon(number, fence)), "is cut off", **_FAULT)
 
@@ -294,7 +296,9 @@ class Turn:
         outcome = Outcome(Kind.RESPONSE, status, (), _value_of(self._process.fingerprint, fence))
         if is_final(outcome):
             return self._settles(number, fence, outcome, f"has a {status}")
-        return self._to(of(Release(number, fence)), f"has a {status}", fair=False)
+        failed = Fact("failed", number, fence)
+        ending = self._model.gives_back(number, fence)
+        return self._to(of(ending), f"has a {status}", failed, fair=False)
 
     def _settles(self, number: int, fence: int, outcome: Outcome, label: str) -> Move:
         now = self._state.now

@@ -104,11 +104,27 @@ def tidy(state: State) -> State:
     if facts:
         live = _live(state)
         over = {fact.id for fact in facts if fact.what == "over"}
+        lasting = lasting_effects(state)
         facts = frozenset(
-            fact for fact in facts if not fact.id or fact.id in live or _counts(fact, over)
+            fact
+            for fact in facts
+            if not fact.id or fact.id in live or _counts(fact, over) or fact in lasting
         )
     dead = state.dead_lapsed and claim is not None and claim.owner == DEAD
     return state._replace(facts=facts, dead_lapsed=dead)
+
+
+def lasting_effects(state: State) -> set[Fact]:
+    """What was done, and nobody has said that it failed, until the key is new again."""
+    if state.now:
+        return set()
+    purged = {fact.id for fact in state.facts if fact.what == "purged"}
+    failed = {(fact.id, fact.fence) for fact in state.facts if fact.what == "failed"}
+    return {
+        fact
+        for fact in state.facts
+        if fact.what == "done" and fact.id not in purged and (fact.id, fact.fence) not in failed
+    }
 
 
 def _counts(fact: Fact, over: set[int]) -> bool:

@@ -8,7 +8,7 @@ from oncekey.core.errors import ClaimLost, StoreError
 from oncekey.core.finality import is_final
 from oncekey.core.model import Operation, Outcome, Record, make, operation_id_of
 from oncekey.core.outgoing import Outgoing
-from oncekey.core.ports import Abandon, Release, Settle
+from oncekey.core.ports import Abandon, Release, Settle, giving_back
 from oncekey.core.steps import Steps, inside
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ class Claim:
         raise answer if isinstance(answer, BaseException) else self._lose()
 
     def release(self) -> None:
-        """Give the key back; a retry runs again."""
+        """Give the key back; a retry runs again. After a takeover only a retry of the same request:
+        whoever had the claim before may have done it."""
         self._ledger.run(self.release_steps())
 
     async def arelease(self) -> None:
@@ -124,7 +125,7 @@ class Claim:
 
     def release_steps(self) -> Steps[None]:
         try:
-            done = yield Release(self.id, self.fence)
+            done = yield giving_back(self.id, self.fence)
         finally:
             self.end(None)
         if not done:

@@ -60,6 +60,12 @@ class Abandon(NamedTuple):
     fence: int
 
 
+def giving_back(number: int, fence: int) -> Release | Abandon:
+    """What ends a claim whose run has failed. One that was taken over keeps its request: whoever
+    had it before may have done it, and another request under its key would come on top."""
+    return Release(number, fence) if fence == 1 else Abandon(number, fence)
+
+
 class Peek(NamedTuple):
     """Read one record, by digest or by number."""
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tests.chaos.history import Effect
-from tests.chaos.places import INTERRUPTED, MODES, TAKEN_FOR_DEAD, Mode
+from tests.chaos.places import BEHIND, INTERRUPTED, MODES, TAKEN_FOR_DEAD, Mode
 from tests.chaos.story import Slot, Story
 
 # So long after a trouble a server may still not know that it was taken for dead.
@@ -86,10 +86,12 @@ def _excused(story: Story, mode: Mode, one: Effect, other: Effect, asked: float)
         case Mode.AT_MOST_ONCE | Mode.EXACTLY_ONCE:
             return False
         case Mode.AT_LEAST_ONCE:
-            # Whose effect comes later may have begun before: taken for dead, it did not know.
+            # Whose effect comes later may have begun before: taken for dead, it did not know, or
+            # what it had sent was still on its way.
+            late = INTERRUPTED if other.place in BEHIND else TAKEN_FOR_DEAD
             return story.troubles.met(
                 one.server, asked, other.at, INTERRUPTED
-            ) or story.troubles.met(other.server, asked, other.at, TAKEN_FOR_DEAD)
+            ) or story.troubles.met(other.server, asked, other.at, late)
         case Mode.RECOVERED:
             return any(
                 story.troubles.met(each.server, asked, other.at, TAKEN_FOR_DEAD)

@@ -122,6 +122,23 @@ def test_a_restarted_edge_brings_the_answer_of_what_it_had_begun(
     assert len(effects(site, "k")) == 2
 
 
+def test_what_a_killed_edge_may_have_done_lets_no_other_request_in(
+    restate_edges: RestateEdges,
+) -> None:
+    """Restate calls again, and that fails: the key is kept for what it was used for."""
+    site = restate_edges.open()
+    Asking(site, "k", sleep=1, status=503)
+    site.served.stop(signal.SIGKILL)
+    site = restate_edges.open()
+    until(lambda: len(effects(site, "k")) == 2)
+    ends = time.monotonic() + 3
+    while time.monotonic() < ends:
+        other = ask(site, "k", body={"item": "coffee"})
+        assert (other.status_code, code_of(other)) == (422, "idempotency-key-reused")
+    assert ask(site, "k").status_code == 201
+    assert len({each["body"] for each in effects(site, "k")}) == 1
+
+
 def test_a_call_that_is_paused_keeps_nobody_waiting(restate_edges: RestateEdges) -> None:
     site = restate_edges.open()
     Asking(site, "k", sleep=1)

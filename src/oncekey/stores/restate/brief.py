@@ -25,7 +25,7 @@ _OUTPUT = 0x0401
 _COMMANDS = range(0x0400, 0x0800)
 _LOOKS = {0x0402, 0x0406, 0x0407, 0x0408}
 _HEAD = 8
-_STATE, _PARTIAL = 4, 5
+_STATE, _PARTIAL, _RETRIES = 4, 5, 7
 _VARINT, _LONG, _BYTES = 0, 1, 2
 
 
@@ -36,10 +36,12 @@ class _Suspended(BaseException):
 class BriefContext:
     """What a brief handler may do. Its first act is to look at the state of its object."""
 
-    def __init__(self, vm: Any, invocation: Any, *, is_bare: bool) -> None:
+    def __init__(self, vm: Any, invocation: Any, *, is_bare: bool, is_retried: bool) -> None:
         self._vm = vm
         self._invocation = invocation
         self._is_bare = is_bare
+        self.is_retried = is_retried
+        """Whether Restate knows of an attempt before this one; it forgets that when it crashes."""
 
     @property
     def invocation_id(self) -> str:
@@ -94,7 +96,7 @@ async def answer_briefly(function: Function, lines: Lines, receive: Any, send: A
         # may know a route that another one did not.
         output = _END.to_bytes(2) + bytes(_HEAD - 2)
     else:
-        await _perform(vm, function, is_bare=_is_bare(body))
+        await _perform(vm, function, is_bare=_is_bare(body), is_retried=_is_retried(body))
         output = b"".join(_taken(vm))
     head = vm.get_response_head()
     headers = [(name.encode(), value.encode()) for name, value in head.headers]
@@ -120,11 +122,11 @@ def _taken(vm: Any) -> Iterator[bytes]:
         yield bytes(piece)
 
 
-async def _perform(vm: Any, function: Function, *, is_bare: bool) -> None:
+async def _perform(vm: Any, function: Function, **known: bool) -> None:
     """What the handler does and answers is left with `vm`."""
     try:
         invocation = vm.sys_input()
-        context = BriefContext(vm, invocation, is_bare=is_bare)
+        context = BriefContext(vm, invocation, **known)
         vm.sys_write_output_success(await function(context, bytes(invocation.input)))
         vm.sys_end()
     except TerminalError as error:
@@ -161,7 +163,13 @@ def _is_bare(body: bytes) -> bool:
     done = (each.kind for each in messages if each.kind in _COMMANDS)
     if (first := next(done, None)) is not None:
         return first not in _LOOKS
-    return not _has_state(body, start)
+    # There is some, or may be more than was sent along.
+    return _fields(body, start).isdisjoint({_STATE, _PARTIAL})
+
+
+def _is_retried(body: bytes) -> bool:
+    start = next(_messages(body), None)
+    return start is not None and start.kind == _START and _RETRIES in _fields(body, start)
 
 
 def _is_answered(body: bytes) -> bool:
@@ -178,14 +186,13 @@ def _messages(body: bytes) -> Iterator[_Message]:
         place = end
 
 
-def _has_state(body: bytes, start: _Message) -> bool:
-    """Whether there is some, or may be more than was sent along."""
-    place = start.start
+def _fields(body: bytes, start: _Message) -> set[int]:
+    """Which of them say anything: what is nothing is not sent."""
+    found, place = set(), start.start
     while place < start.end:
         tag, place = _number(body, place)
-        field, form = tag >> 3, tag & 7
-        if field in {_STATE, _PARTIAL}:
-            return True
+        form = tag & 7
+        found.add(tag >> 3)
         if form == _VARINT:
             _, place = _number(body, place)
         elif form == _BYTES:
@@ -193,7 +200,7 @@ def _has_state(body: bytes, start: _Message) -> bool:
             place += length
         else:
             place += 8 if form == _LONG else 4
-    return False
+    return found
 
 
 def _number(body: bytes, place: int) -> tuple[int, int]:

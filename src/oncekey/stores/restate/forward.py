@@ -33,6 +33,8 @@ from oncekey.wire.problem import problem
 
 # A call that Restate breaks off is made again: not before the service behind had its time.
 _MARGIN = 30.0
+# Milliseconds. What comes later may have been called before, by a node that knows no more of it.
+_PROMPT = 1000
 # A node that took over calls again within seconds.
 _REMEMBERED, _REMEMBERED_BYTES = 4096, 32 << 20
 
@@ -94,7 +96,10 @@ class Forwards:
         told = _told(before, envelope, performs.now())
         if told is not None:
             return encode(told)
+        again = ctx.is_retried or performs.now() - envelope.created_at > _PROMPT
         ran = await self._run(performs, digest, envelope, ctx.invocation_id)
+        # Whoever was called before may have done it, whatever comes of it now.
+        ran = ran._replace(doubtful=ran.doubtful or again)
         return _concluded(ctx, envelope, before, _record_of(envelope, ran, performs.now()), ran)
 
     async def _written(self, digest: bytes, number: int) -> Record | None:
