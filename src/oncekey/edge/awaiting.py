@@ -87,16 +87,31 @@ class Awaiting:
                 if holder.number == envelope.number:
                     # From here on nobody else matters.
                     return await self._to_the_end()
-                if holder.fingerprint != envelope.fingerprint:
-                    return await self._withdrawn(problem("idempotency-key-reused"), holder)
-                until = min(until, self._wait_until)
-                if self._clock() >= until:
-                    return await self._withdrawn(_busy(holder.number), holder)
+                refusal = self._refusal(holder)
+                if refusal is None:
+                    until = min(until, self._wait_until)
+                elif await self._is_under_way(holder):
+                    return await self._withdrawn(refusal, holder)
             if self._clock() >= self._deadline:
                 return await self._overdue()
             await asyncio.wait((reply,), timeout=min(pause, max(0.0, until - self._clock())))
             pause = min(_LONGEST_PAUSE, 2 * pause)
         return reply.result()
+
+    def _refusal(self, holder: Running) -> Response | None:
+        """What a caller is told while another one holds the key; None while he may wait."""
+        if holder.fingerprint != self._call.envelope.fingerprint:
+            return problem("idempotency-key-reused")
+        return _busy(holder.number) if self._clock() >= self._wait_until else None
+
+    async def _is_under_way(self, holder: Running) -> bool:
+        if self._looks.here(self._call.digest) is holder:
+            return True
+        try:
+            return await self._looks.holding.is_under_way(holder.id, patience=_LOOK_TIMEOUT)
+        except StoreUnavailable as error:
+            self._looks.tell(f"whether a call is over cannot be found out: {error}")
+            return False
 
     async def _holder(self) -> Running | None:
         digest = self._call.digest

@@ -30,7 +30,6 @@ class Performing:
         self._ledger = ledger
         self._table = Table(routes)
         self.handing = Handing()
-        self.now = ledger.clock.now
         self._troubles = Troubles(ledger.clock.steady)
 
     def knows(self, envelope: Envelope) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from joserfc.jwk import OKPKey
 
+from oncekey.core.clock import SystemClock
 from oncekey.stores.restate.endpoint import Endpoint
 from oncekey.stores.restate.forward import Forwards
 from oncekey.stores.restate.objects import is_brief
@@ -46,7 +47,7 @@ def base58(raw: bytes) -> str:
 
 
 CLUSTER = Cluster()
-OBJECTS = shared_objects(Forwards("default"))
+OBJECTS = shared_objects(Forwards("default", SystemClock()))
 HANDLERS = [
     (f"/invoke/{each.name}/{name}", is_brief(handler))
     for each in OBJECTS

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from restate.exceptions import TerminalError
 
+from oncekey.core.clock import Clock
 from oncekey.core.errors import StoreUnavailable
 from oncekey.core.model import Record
 from oncekey.stores.restate.envelope import (
@@ -42,8 +43,6 @@ _REMEMBERED, _REMEMBERED_BYTES = 4096, 32 << 20
 class Performs(Protocol):
     """Asks services behind, in a process that has an edge. Called on the loop of the store."""
 
-    def now(self) -> int: ...
-
     def knows(self, envelope: Envelope) -> bool: ...
 
     async def __call__(self, envelope: Envelope) -> Ran: ...
@@ -68,8 +67,9 @@ class Forwards:
     """Forwarded requests of one space in this process. `performs` is whoever asks services behind;
     None where there is no edge. `longest`: seconds that those may take to answer."""
 
-    def __init__(self, space: str, longest: float = 0.0) -> None:
+    def __init__(self, space: str, clock: Clock, longest: float = 0.0) -> None:
         self._prefix = f"{space}."
+        self._now = clock.now
         self.longest = longest
         self.performs: Performs | None = None
         self.written: Written = _nothing
@@ -90,17 +90,20 @@ class Forwards:
             written = await self._written(digest, envelope.number)
             if written is not None:
                 return _concluded(ctx, envelope, before, written, None)
+        now = self._now()
+        told = _told(before, envelope, now)
+        # Whoever was called before may have done it, whatever comes of it now.
+        again = ctx.is_retried or now - envelope.created_at > _PROMPT
         performs = self.performs
         if performs is None or not name.startswith(self._prefix) or not performs.knows(envelope):
+            if told is None and again:
+                keep(ctx, before, envelope.abandoned())
             return encode(Reply("elsewhere", envelope.nonce))
-        told = _told(before, envelope, performs.now())
         if told is not None:
             return encode(told)
-        again = ctx.is_retried or performs.now() - envelope.created_at > _PROMPT
         ran = await self._run(performs, digest, envelope, ctx.invocation_id)
-        # Whoever was called before may have done it, whatever comes of it now.
         ran = ran._replace(doubtful=ran.doubtful or again)
-        return _concluded(ctx, envelope, before, _record_of(envelope, ran, performs.now()), ran)
+        return _concluded(ctx, envelope, before, _record_of(envelope, ran, self._now()), ran)
 
     async def _written(self, digest: bytes, number: int) -> Record | None:
         try:

@@ -70,6 +70,11 @@ class Holding:
         )
         return bool(rows)
 
+    async def is_under_way(self, holder: str, *, patience: float) -> bool:
+        """Tables are read as they are: those of a node that is just back may tell of what is over,
+        until it has read its log."""
+        return await self._ingress.is_under_way(holder, patience=patience)
+
     async def withdraw(self, digest: bytes, shared: str, *, patience: float) -> bool:
         """Take a call back that waits behind another one. False when it has begun, or is over."""
         id_ = await self.id_of(digest, shared, patience=patience)

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from oncekey.core.errors import StoreError, StoreUnavailable, UpstreamError
-from oncekey.stores.restate.nodes import LOOK_CLOSER, Nodes, Reply
+from oncekey.stores.restate.nodes import LOOK_CLOSER, Lines, Nodes, Reply
 
 _JSON = (b"content-type", b"application/json")
 _OK = 200
 _NOT_FOUND = 404
+_NOT_READY = 470
 # A node may have lost its way to a partition, without saying so: another one is asked then.
 ATTEMPT = 3.0
 _PAUSE, _LONGEST_PAUSE = 0.02, 0.5
@@ -70,20 +71,32 @@ class Ingress:
 
     async def post(self, path: str, body: bytes, *, patience: float = 10.0) -> bytes:
         """What Restate itself answers, asked until it does. Raises `StoreUnavailable`."""
+        return (await self._insist(b"POST", path, (_JSON,), body, {_OK}, patience)).body
+
+    async def is_under_way(self, invocation: str, *, patience: float) -> bool:
+        """Whether it has begun and not ended, told by whoever carries it out. Raises
+        `StoreUnavailable`."""
+        path = f"/restate/invocation/{quote(invocation, safe='')}/output"
+        wanted = {_OK, _NOT_FOUND, _NOT_READY}
+        reply = await self._insist(b"GET", path, (), b"", wanted, patience)
+        return reply.status == _NOT_READY
+
+    async def _insist(
+        self, method: bytes, path: str, lines: Lines, body: bytes, wanted: set[int], patience: float
+    ) -> Reply:
         trouble = ""
         try:
             async with asyncio.timeout(patience):
                 while True:
                     try:
-                        target = path.encode()
                         reply = await self._nodes.ask(
-                            b"POST", target, (_JSON,), body, timeout=patience
+                            method, path.encode(), lines, body, timeout=patience
                         )
                     except UpstreamError as error:
                         trouble = str(error)
                     else:
-                        if reply.status == _OK:
-                            return reply.body
+                        if reply.status in wanted:
+                            return reply
                         trouble = f"status {reply.status}"
                     await asyncio.sleep(_PAUSE)
         except TimeoutError:

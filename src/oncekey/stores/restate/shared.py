@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from oncekey.core.clock import SystemClock
 from oncekey.stores.restate import request
 from oncekey.stores.restate.asking.all import work_objects, work_rooms
 from oncekey.stores.restate.census import Counting
@@ -28,7 +29,7 @@ def shared_objects(forwards: Forwards | None = None) -> list[Any]:
     to be looked at."""
     requests = new_object(request.SERVICE)
     request.add_handlers(requests)
-    add_forward(requests, forwards or Forwards(""))
+    add_forward(requests, forwards or Forwards("", SystemClock()))
     add_publishing(requests)
     add_key_handlers(requests)
     return [
