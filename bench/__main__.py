@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import signal
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -185,6 +187,8 @@ def main() -> None:
         return
     missing = machine.install_tools()
     scenarios = _scenarios(arguments)
+    # Whoever ends it early is not left with its servers.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     machine.warn_if_busy()
     machine.pin_self(machine.LOAD_CPU)
     changed = (arguments.quick, arguments.contender, arguments.rounds, arguments.seconds, missing)
