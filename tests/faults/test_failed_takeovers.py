@@ -8,7 +8,7 @@ import pytest
 import oncekey
 from oncekey import Claim, Kind, Ledger, Mismatch, Operation, Outcome, Proceed, Ref, Replay, Scope
 from oncekey.core.ports import Query
-from tests.fixtures.restate_edge import until
+from tests.fixtures.stores import until
 
 REF = Ref(Scope(oncekey.namespace_of(), "POST /orders"), "k")
 X, Y = (Operation(REF, letter * 16) for letter in (b"x", b"y"))

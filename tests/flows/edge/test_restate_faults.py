@@ -6,13 +6,11 @@ import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 
 import httpx
 import pytest
 
 from oncekey import Ref, Scope
-from oncekey.stores.restate.ingress import Ingress
 from tests.fixtures.behind import DO
 from tests.fixtures.edge_site import EdgeSite, MakeSite, token
 from tests.fixtures.restate_edge import (
@@ -122,53 +120,6 @@ def test_a_restarted_edge_brings_the_answer_of_what_it_had_begun(
     site = restate_edges.open()
     until(lambda: is_replayed(ask(site, "k")))
     assert len(effects(site, "k")) == 2
-
-
-def test_what_a_killed_edge_may_have_done_lets_no_other_request_in(
-    restate_edges: RestateEdges,
-) -> None:
-    """Restate calls again, and that fails: the key is kept for what it was used for."""
-    site = restate_edges.open()
-    Asking(site, "k", sleep=1, status=503)
-    site.served.stop(signal.SIGKILL)
-    site = restate_edges.open()
-    until(lambda: len(effects(site, "k")) == 2)
-    ends = time.monotonic() + 3
-    while time.monotonic() < ends:
-        other = ask(site, "k", body={"item": "coffee"})
-        assert (other.status_code, code_of(other)) == (422, "idempotency-key-reused")
-    assert ask(site, "k").status_code == 201
-    assert len({each["body"] for each in effects(site, "k")}) == 1
-
-
-def test_a_call_that_is_made_again_where_nobody_can_do_it_keeps_its_key(
-    restate_edges: RestateEdges,
-) -> None:
-    site = restate_edges.open()
-    Asking(site, "k", sleep=1)
-    site.served.stop(signal.SIGKILL)
-    with closing(restate_edges.keep_ledger()):
-        until(lambda: not restate_edges.calls())
-    site = restate_edges.open()
-    other = ask(site, "k", body={"item": "coffee"})
-    assert (other.status_code, code_of(other)) == (422, "idempotency-key-reused")
-    assert ask(site, "k").status_code == 201
-    assert len({each["body"] for each in effects(site, "k")}) == 1
-
-
-@pytest.mark.anyio
-async def test_restate_tells_whether_a_call_is_over(restate_edges: RestateEdges) -> None:
-    """By whoever carries it out: tables of a node that is just back may be behind."""
-    site = restate_edges.open()
-    first = Asking(site, "k", sleep=1)
-    id_ = restate_edges.calls()[0]["id"]
-    ingress = Ingress([restate_edges.server.ingress])
-    assert await ingress.is_under_way(id_, patience=5)
-    assert first.answer().status_code == 201
-    assert not await ingress.is_under_way(id_, patience=5)
-    restate_edges.patch(id_, "purge")
-    assert not await ingress.is_under_way(id_, patience=5)
-    await ingress.close()
 
 
 def test_a_call_that_is_paused_keeps_nobody_waiting(restate_edges: RestateEdges) -> None:

@@ -3,7 +3,7 @@ an attempt was cut off."""
 
 import pytest
 
-from oncekey.stores.restate.brief import _is_answered, _is_bare
+from oncekey.stores.restate.brief import _is_answered, _is_bare, _is_retried
 
 START, INPUT, OUTPUT, SET_STATE, GET_STATE = 0x0000, 0x0400, 0x0401, 0x0403, 0x0407
 SIGNAL = 0xFBFF
@@ -48,6 +48,11 @@ def test_what_an_operator_says_to_a_call_is_nothing_that_it_did(state: bytes, ba
     assert _is_bare(sent) is bare
     assert not _is_bare(sent + message(GET_STATE, b"..."))
     assert _is_bare(sent + message(SET_STATE, b"..."))
+
+
+@pytest.mark.parametrize("told, retried", [(b"", False), (field(7, 0), False), (field(7, 3), True)])
+def test_restate_tells_how_often_it_has_called(told: bytes, retried: bool) -> None:
+    assert _is_retried(message(START, FIRST + STATE + told) + message(INPUT, b"asked")) is retried
 
 
 @pytest.mark.parametrize(

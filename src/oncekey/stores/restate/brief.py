@@ -164,12 +164,14 @@ def _is_bare(body: bytes) -> bool:
     if (first := next(done, None)) is not None:
         return first not in _LOOKS
     # There is some, or may be more than was sent along.
-    return _fields(body, start).isdisjoint({_STATE, _PARTIAL})
+    return _fields(body, start).keys().isdisjoint({_STATE, _PARTIAL})
 
 
 def _is_retried(body: bytes) -> bool:
     start = next(_messages(body), None)
-    return start is not None and start.kind == _START and _RETRIES in _fields(body, start)
+    if start is None or start.kind != _START:
+        return False
+    return _fields(body, start).get(_RETRIES, 0) > 0
 
 
 def _is_answered(body: bytes) -> bool:
@@ -186,15 +188,15 @@ def _messages(body: bytes) -> Iterator[_Message]:
         place = end
 
 
-def _fields(body: bytes, start: _Message) -> set[int]:
-    """Which of them say anything: what is nothing is not sent."""
-    found, place = set(), start.start
+def _fields(body: bytes, start: _Message) -> dict[int, int]:
+    """Which of them there are, and what numbers they say."""
+    found, place = {}, start.start
     while place < start.end:
         tag, place = _number(body, place)
-        form = tag & 7
-        found.add(tag >> 3)
+        field, form = tag >> 3, tag & 7
+        found[field] = 0
         if form == _VARINT:
-            _, place = _number(body, place)
+            found[field], place = _number(body, place)
         elif form == _BYTES:
             length, place = _number(body, place)
             place += length
