@@ -21,7 +21,7 @@ ALL = "".join(RESULTS.values())
 # Told by others, or told of them: no results of ours.
 TOLD = {"43,000"}
 FIGURES = sorted(
-    set(re.findall(r"\b0\.\d\d\b|\b\d+,\d{3}\b|\b\d+\.\d ms\b|\b\d+ MB\b", TEXT)) - TOLD
+    set(re.findall(r"(?<![\d.])0\.\d\d\b|\b\d+,\d{3}\b|\b\d+\.\d ms\b|\b\d+ MB\b", TEXT)) - TOLD
 )
 
 
