@@ -96,3 +96,22 @@ def test_what_is_found_is_forgotten_with_its_holder(looked: tuple[Caller, Looked
     assert "forget_expired" in administration.written
     assert administration.written[-1] == "forget_owner"
     assert len(caller.store.transact(lambda run: run("owners", {}), write=False)) == 1  # type: ignore[attr-defined]
+
+
+def test_all_who_are_gone_are_looked_for_at_once(database: Place) -> None:
+    """A fleet that was killed: one look behind all of them, and each is told by what it holds."""
+    fleet = [database.open() for _ in range(4)]
+    caller = database.open()
+    for number, each in enumerate(fleet[:3]):
+        each.ask(each.insert(f"held-{number}", kept=1000 * (number + 1)))
+        each.ask(each.insert(f"later-{number}", kept=100))
+    fleet[1].ask(fleet[1].insert("last", kept=50))
+    for each in fleet:
+        each.store.close()
+    looked = Looked(caller.store)
+
+    gone = looked.administration._dead()
+    now = caller.clock.now()
+    assert sorted(each.until - now for each in gone if each.until) == [1000, 2000, 3000]
+    assert [each.until for each in gone].count(None) == 1
+    assert len(windows(looked, "first_held")) == 1

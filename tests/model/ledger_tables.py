@@ -182,7 +182,8 @@ def owners(now: Transaction, values: Values) -> Rows:
 
 def first_held(now: Transaction, values: Values) -> Rows:
     claim = _unsettled(now, values)
-    return [(claim.expires_at,)] if claim and claim.owner == values["owner"] else []
+    held = claim and claim.owner in json.loads(values["owners"])
+    return [(claim.owner, claim.expires_at)] if claim and held else []
 
 
 def expired_claims(now: Transaction, values: Values) -> Rows:

@@ -3,7 +3,8 @@ their floors, which may be all there is, so that each step takes a moment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+import json
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oncekey.core.model import Record
@@ -27,24 +28,29 @@ class Dead(NamedTuple):
 
 
 def dead(setting: Setting) -> Generator[Step, list[Row], list[Dead]]:
-    found = []
+    gone = []
     for number, name, boot, silence, floor, heartbeat in (yield "owners", {}):
         columns: Sequence[Any] = (*(None,) * OWNER_NAME, name, boot, silence)
         if number != setting.owner and setting.is_gone(columns):
-            until = yield from _first_held(number, floor)
-            found.append(Dead(number, name, floor, heartbeat, until))
-    return found
+            gone.append(Dead(number, name, floor, heartbeat))
+    untils = yield from _first_held({each.owner: each.floor for each in gone})
+    return [each._replace(until=untils.get(each.owner)) for each in gone]
 
 
-def _first_held(owner: int, floor: int) -> Generator[Step, list[Row], int | None]:
-    found: list[Row] = []
+def _first_held(floors: Mapping[int, int]) -> Generator[Step, list[Row], dict[int, int]]:
+    """When the first claim is past its time of each who holds any. All are looked for at once: a
+    fleet that was killed has many, and what came after them is the same."""
+    found: dict[int, int] = {}
 
     def is_enough(rows: list[Row]) -> bool:
-        found.extend(rows)
-        return bool(rows)
+        for owner, expires_at in rows:
+            found.setdefault(owner, expires_at)
+        return len(found) == len(floors)
 
-    yield from _look(floor, "first_held", {"owner": owner}, is_enough)
-    return found[0][0] if found else None
+    if floors:
+        owners = {"owners": json.dumps(sorted(floors))}
+        yield from _look(min(floors.values()), "first_held", owners, is_enough)
+    return found
 
 
 def left_behind(

@@ -115,13 +115,19 @@ FROM oncekey_owners
 ORDER BY id
 
 -- name: first_held
--- When the first claim of an owner that is not settled is past its time.
-SELECT c.expires_at
+-- When the first claims of owners that are not settled are past their time. The bounds of the window
+-- are those of the outcomes, too: no plan reads more of them.
+SELECT c.owner, c.expires_at
 FROM oncekey_claims AS c
-LEFT JOIN oncekey_outcomes AS o ON o.id = c.id
-WHERE c.id >= %(since)s AND c.id < %(to)s AND c.owner = %(owner)s AND o.id IS NULL
+WHERE c.id >= %(since)s AND c.id < %(to)s
+    AND c.owner = ANY (
+        ARRAY(SELECT CAST(e AS BIGINT) FROM jsonb_array_elements_text(%(owners)s::JSONB) AS e)
+    )
+    AND NOT EXISTS (
+        SELECT FROM oncekey_outcomes AS o
+        WHERE o.id = c.id AND o.id >= %(since)s AND o.id < %(to)s
+    )
 ORDER BY c.id
-LIMIT 1
 
 -- name: forget_owner
 -- Not when it has beaten meanwhile: it is back.

@@ -126,13 +126,13 @@ UPDATE oncekey_owners SET boot = '' WHERE id = :owner
 SELECT id, name, boot, heartbeat_at, floor, heartbeat_at FROM oncekey_owners ORDER BY id
 
 -- name: first_held
--- When the first claim of an owner that is not settled is past its time.
-SELECT c.expires_at
+-- When the first claims of owners that are not settled are past their time.
+SELECT c.owner, c.expires_at
 FROM oncekey_claims AS c
 LEFT JOIN oncekey_outcomes AS o ON o.id = c.id
-WHERE c.id >= :since AND c.id < :to AND c.owner = :owner AND o.id IS NULL
+WHERE c.id >= :since AND c.id < :to AND o.id IS NULL
+    AND c.owner IN (SELECT value FROM json_each(:owners))
 ORDER BY c.id
-LIMIT 1
 
 -- name: forget_owner
 -- Not when it has beaten meanwhile: it is back.
