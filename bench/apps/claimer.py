@@ -19,6 +19,7 @@ from threading import Thread
 from typing import Any
 
 import oncekey
+from bench.apps.latencies import percentiles
 from bench.apps.memory import resident_mb
 from oncekey.core.decision import Proceed, Replay
 from oncekey.core.model import Kind, Operation, Outcome, Ref
@@ -114,14 +115,11 @@ class Orders:
         started, used = time.perf_counter(), time.process_time()
         await asyncio.gather(*(caller() for _ in range(CALLERS)))
         seconds, used = time.perf_counter() - started, time.process_time() - used
-        latencies.sort()
         return {
             "pairs": len(latencies),
             "seconds": seconds,
             "rate": len(latencies) / seconds,
-            "p50_ms": latencies[len(latencies) // 2] * 1e3,
-            "p99_ms": latencies[len(latencies) * 99 // 100] * 1e3,
-            "max_ms": latencies[-1] * 1e3,
+            **percentiles(latencies),
             "cpu_us": used / len(latencies) * 1e6,
             "wrong": self._wrong,
         }

@@ -14,6 +14,7 @@ from itertools import count
 from secrets import token_hex
 from typing import Any, Protocol
 
+from bench.apps.latencies import percentiles
 from bench.apps.memory import resident_mb
 from bench.apps.witness import WITNESS
 
@@ -58,7 +59,7 @@ async def _run(flows: Flows, steps: int, concurrency: int, seconds: float) -> di
         "rate": len(latencies) / elapsed,
         "wrong": wrong,
         "extra_steps": WITNESS.step_runs - step_runs - steps * len(latencies),
-        **_percentiles(latencies),
+        **percentiles(latencies),
     }
 
 
@@ -76,7 +77,7 @@ async def _resume(flows: Flows, number: int) -> dict[str, float]:
         found = await asyncio.wait_for(resumption, LOST_SECONDS)
         latencies.append(found.at - resolved)
         wrong += found.value != value
-    return {"resumed": number, "wrong": wrong, **_percentiles(latencies)}
+    return {"resumed": number, "wrong": wrong, **percentiles(latencies)}
 
 
 async def _fill(flows: Flows, number: int) -> dict[str, float]:
@@ -148,14 +149,6 @@ async def _rest(seconds: float) -> dict[str, float]:
 
 def _waiting_key(number: int) -> str:
     return f"waiting-{number}"
-
-
-def _percentiles(latencies: list[float]) -> dict[str, float]:
-    latencies.sort()
-    return {
-        "p50_ms": latencies[len(latencies) // 2] * 1e3,
-        "p99_ms": latencies[len(latencies) * 99 // 100] * 1e3,
-    }
 
 
 async def _carry_out(flows: Flows, order: list[str]) -> dict[str, float]:

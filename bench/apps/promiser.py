@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from bench.apps.flows import orders_of_stdin
 from bench.apps.flows_oncekey import app
+from bench.apps.latencies import percentiles
 from bench.apps.memory import resident_mb
 from oncekey.core.execution import PromiseState
 from oncekey.durable.address import ByKey
@@ -63,13 +64,11 @@ async def _repeat(
     started = time.perf_counter()
     await asyncio.gather(*(caller() for _ in range(CALLERS)))
     seconds = time.perf_counter() - started
-    latencies.sort()
     return {
         "count": len(latencies),
         "seconds": seconds,
         "rate": len(latencies) / seconds,
-        "p50_ms": latencies[len(latencies) // 2] * 1e3,
-        "p99_ms": latencies[len(latencies) * 99 // 100] * 1e3,
+        **percentiles(latencies),
         "wrong": wrong,
     }
 

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import oncekey
+from bench.apps.latencies import percentiles
 from bench.apps.memory import resident_mb
 from bench.console.asking import Served
 from bench.machine import PROGRAMS
@@ -145,12 +146,9 @@ def _metrics(served: Served) -> int:
 
 
 def _summary(answered: list[Answered], seconds: float) -> dict[str, float]:
-    times = sorted(each.seconds for each in answered) or [0.0]
     return {
         "rate": len(answered) / seconds,
-        "p50_ms": times[len(times) // 2] * 1e3,
-        "p99_ms": times[len(times) * 99 // 100] * 1e3,
-        "max_ms": times[-1] * 1e3,
+        **percentiles([each.seconds for each in answered] or [0.0]),
         "wrong": sum(not each.is_good for each in answered),
     }
 
