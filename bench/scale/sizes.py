@@ -16,7 +16,7 @@ class Sizes:
     soak_minutes: float = 30.0
     seconds: float = 10.0
     """Of each sample."""
-    soak_rate: float = 50.0
+    soak_rate: float = 150.0
     """Requests a second, whatever they take."""
 
     @property
