@@ -40,8 +40,7 @@ after 280 s it is stopped. Meanwhile 64 callers claim and settle new keys as fas
 The first of the sweeps finds the processes that filled the store, which are gone, and looks once
 through all that came after them for what they may hold, however many they are: as long as it takes
 here it takes only where ten million keys came after a process, and before a sweep. One of them
-does hold a claim, which nobody has asked for again. On PostgreSQL these rows are read for the
-first time since they were written in bulk, which is when it marks them as committed.
+does hold a claim, which nobody has asked for again.
 """
 PROMISES = """\
 ## Promises
@@ -78,7 +77,7 @@ AFTERWORD = """\
   buffers, it is 0.85 with a million and 0.76 with ten, at the same processor time of the process.
 - **New keys**: none on SQLite, where with ten million keys it is 1.09 of the rate with ten
   thousand. On PostgreSQL it is 0.92 with five million and 0.85 with ten, at the same processor
-  time of the process: its indexes are then larger than its buffers.
+  time of the process: it is the database that takes longer.
 - **Memory** on SQLite grows until the page caches are full, and stays. On PostgreSQL it does not
   grow.
 - **Opening, first claims and takeovers** show no trend: nothing is read but what is asked for. A
@@ -93,7 +92,7 @@ AFTERWORD = """\
   the retention: settled promises that no workflow waits for, and the request keys of deliveries
   that resolved one. The rows say so: between the middle and the end, claims grew by about as many
   as there were deliveries and promises. In the second half both stores stood still at the same
-  moments, once for many seconds, and neither used more of a core than before: what they had in
-  common was the disk. Answers that were *not as expected*: three requests with another body, each
+  moments, once for many seconds, and neither used more of a core than before: all that they had
+  in common was the machine, and its disk. Answers that were *not as expected*: three requests with another body, each
   of which had stood in line then until its key, kept for a minute, was new again.
 """
