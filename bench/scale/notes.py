@@ -93,6 +93,7 @@ AFTERWORD = """\
   that resolved one. The rows say so: between the middle and the end, claims grew by about as many
   as there were deliveries and promises. In the second half both stores stood still at the same
   moments, once for many seconds, and neither used more of a core than before: all that they had
-  in common was the machine, and its disk. Answers that were *not as expected*: three requests with another body, each
-  of which had stood in line then until its key, kept for a minute, was new again.
+  in common was the machine, and its disk. Answers that were *not as expected*: three requests with
+  another body, each of which had stood in line then until its key, kept for a minute, was new
+  again.
 """
