@@ -48,6 +48,7 @@ def test_everybody_is_told_in_time_and_nothing_runs_twice(
     load = Load([Gate(name, edges, timeout="2s") for name in ("one", "two")], seed=1)
     before = answered(load, BEFORE)
     running = Asking(load.gates[0].site, RUNNING.key, RUNNING.path, sleep=1.5)
+    running.let_go()
     for node in restate_cluster.nodes[:2]:
         node.kill()
 

@@ -79,7 +79,7 @@ def test_what_was_written_is_the_answer_though_another_process_gives_it(
         edges = RestateEdges(server, tmp_path, ends)
         site = edges.open(endpoint=line.endpoint)
         line.break_at("oncekey.Request/forward", unheard)
-        Asking(site, "k", ATTACHING)
+        Asking(site, "k", ATTACHING).let_go()
         line.until_broken()
         site.served.stop(signal.SIGKILL)
         line.mend()

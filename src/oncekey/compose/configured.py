@@ -16,9 +16,11 @@ from oncekey.wire.route import Route
 from oncekey.wire.rule import Rule, rule_of
 
 
-def ledger_of(settings: Settings, *, hosts: bool = True, **options: Any) -> Ledger:
+def ledger_of(
+    settings: Settings, *, hosts: bool = True, has_edge: bool = False, **options: Any
+) -> Ledger:
     """The ledger the settings describe. `options` are those of `open_ledger`, and win. `hosts` is
-    False for who only asks where others serve."""
+    False for who only asks where others serve, `has_edge` True for who builds an edge on it."""
     store = settings.store
     described = {
         "lease": store.lease,
@@ -26,12 +28,12 @@ def ledger_of(settings: Settings, *, hosts: bool = True, **options: Any) -> Ledg
         "sweep_interval": store.sweep_interval,
         "cache_bytes": store.cache_bytes,
         "retention": settings.retention,
-        "restate": _part_in_cluster(settings, hosts=hosts),
+        "restate": _part_in_cluster(settings, hosts=hosts, has_edge=has_edge),
     }
     return open_ledger(store.url, **{**described, **options})
 
 
-def _part_in_cluster(settings: Settings, *, hosts: bool) -> RestateOptions:
+def _part_in_cluster(settings: Settings, *, hosts: bool, has_edge: bool) -> RestateOptions:
     restate = settings.restate
     slowest = (each.timeout + each.connect_timeout for each in settings.upstreams.values())
     return RestateOptions(
@@ -41,6 +43,7 @@ def _part_in_cluster(settings: Settings, *, hosts: bool) -> RestateOptions:
         "kill" if restate.on_max_attempts == "kill" else "pause",
         {**DEFAULT_CLASSES, **settings.retention},
         max(slowest, default=0.0),
+        has_edge,
     )
 
 

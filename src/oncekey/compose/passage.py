@@ -54,6 +54,7 @@ class Passage:
     def put_in_force(self) -> None:
         """From now on, what Restate calls for goes to these routes."""
         self._store.forwards.performs = self._performing
+        self._store.forwards.is_awaited = False
 
     async def close(self) -> None:
         """What is asked of services behind, for whichever edge, may end in time."""

@@ -95,7 +95,8 @@ def service_of(settings: Settings, folder: Path | None = None) -> Service:
     is for the processes of one server to add up what they count."""
     targets = targets_of(settings)
     observing = observing_of(settings, folder)
-    ledger = ledger_of(settings, observer=None if observing is None else observing.watch)
+    watch = None if observing is None else observing.watch
+    ledger = ledger_of(settings, has_edge=True, observer=watch)
     try:
         return _service_on(ledger, settings, targets, observing)
     except BaseException:

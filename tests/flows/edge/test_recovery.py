@@ -52,7 +52,7 @@ def test_no_route_takes_the_paths_of_the_edge(edge_site: MakeSite) -> None:
 
 def test_one_in_flight_is_told_at_once_or_waited_for(site: EdgeSite) -> None:
     answers: list[httpx.Response] = []
-    running = threading.Thread(target=lambda: answers.append(site.post(key="slow", sleep=1.0)))
+    running = threading.Thread(target=lambda: answers.append(site.post(key="slow", hold="slow")))
     running.start()
     client = site.client()
     while not site.behind.seen:
@@ -61,6 +61,7 @@ def test_one_in_flight_is_told_at_once_or_waited_for(site: EdgeSite) -> None:
     assert told.status_code == 202
     assert told.json()["state"] == "in_progress"
     assert told.json()["operation_id"] == told.headers["x-operation-id"]
+    threading.Timer(0.3, site.behind.let_go, ["slow"]).start()
     waited = client.get(f"{BY_KEY}/slow")
     running.join()
     assert waited.content == answers[0].content

@@ -80,7 +80,7 @@ def test_a_second_request_while_the_first_runs_is_refused_or_attached(site: Edge
 
 
 def test_in_flight_is_a_conflict_unless_the_route_says_otherwise(site: EdgeSite) -> None:
-    first = threading.Thread(target=lambda: site.post(key="slow", sleep=1.5))
+    first = threading.Thread(target=lambda: site.post(key="slow", hold="slow"))
     first.start()
     client = site.client()
     while not site.behind.seen:
@@ -89,6 +89,7 @@ def test_in_flight_is_a_conflict_unless_the_route_says_otherwise(site: EdgeSite)
     assert busy.status_code == 409
     assert busy.json()["type"].endswith("/request-in-progress")
     assert busy.headers["retry-after"]
+    site.behind.let_go("slow")
     first.join()
 
 

@@ -22,6 +22,7 @@ from tests.fixtures.restate_edge import (
     code_of,
     effects,
     is_replayed,
+    joining,
     until,
 )
 from tests.fixtures.restate_shop import open_shop
@@ -64,7 +65,7 @@ def test_workers_of_one_edge_perform_for_each_other(restate_edges: RestateEdges)
 
 def test_an_edge_learns_what_another_one_asks_for(two: tuple[EdgeSite, EdgeSite]) -> None:
     performing, asking = two
-    first = Asking(asking, "k", sleep=4)
+    first = Asking(asking, "k")
     for site in (asking, performing):
         busy = ask(site, "k")
         assert (busy.status_code, code_of(busy)) == (409, "request-in-progress")
@@ -78,8 +79,8 @@ def test_an_edge_learns_what_another_one_asks_for(two: tuple[EdgeSite, EdgeSite]
 
 def test_who_joins_at_another_edge_gets_the_answer(two: tuple[EdgeSite, EdgeSite]) -> None:
     performing, asking = two
-    first = Asking(performing, "k", ATTACHING, sleep=1)
-    joined = ask(asking, "k", ATTACHING)
+    first = Asking(performing, "k", ATTACHING)
+    joined = joining(first, lambda: ask(asking, "k", ATTACHING))
     assert (joined.content, is_replayed(joined)) == (first.answer().content, True)
     assert len(effects(asking, "k")) == 1
 
@@ -88,8 +89,9 @@ def test_a_call_goes_on_when_the_edge_that_made_it_is_killed(
     two: tuple[EdgeSite, EdgeSite],
 ) -> None:
     performing, asking = two
-    Asking(asking, "k", sleep=2)
+    first = Asking(asking, "k")
     asking.served.stop(signal.SIGKILL)
+    first.let_go()
     until(lambda: ask(performing, "k").status_code == 201)
     answer = ask(performing, "k")
     assert is_replayed(answer)
@@ -101,10 +103,11 @@ def test_another_edge_performs_what_a_killed_one_had_begun(
 ) -> None:
     """The route may be asked again; from then on there is one answer."""
     performing, asking = two
-    first = Asking(asking, "k", ATTACHING, sleep=1)
+    first = Asking(asking, "k", ATTACHING)
     performing.served.stop(signal.SIGKILL)
-    until(lambda: ask(asking, "k", ATTACHING, sleep=1).status_code == 201)
-    answers = {ask(asking, "k", ATTACHING, sleep=1).content for _ in range(2)}
+    first.let_go()
+    until(lambda: ask(asking, "k", ATTACHING).status_code == 201)
+    answers = {ask(asking, "k", ATTACHING).content for _ in range(2)}
     told = first.answer()
     assert len(answers) == 1
     assert told.status_code == 409 or told.content in answers
@@ -115,8 +118,9 @@ def test_a_restarted_edge_brings_the_answer_of_what_it_had_begun(
     restate_edges: RestateEdges,
 ) -> None:
     site = restate_edges.open()
-    Asking(site, "k", sleep=1)
+    begun = Asking(site, "k")
     site.served.stop(signal.SIGKILL)
+    begun.let_go()
     site = restate_edges.open()
     until(lambda: is_replayed(ask(site, "k")))
     assert len(effects(site, "k")) == 2
@@ -124,8 +128,7 @@ def test_a_restarted_edge_brings_the_answer_of_what_it_had_begun(
 
 def test_a_call_that_is_paused_keeps_nobody_waiting(restate_edges: RestateEdges) -> None:
     site = restate_edges.open()
-    Asking(site, "k", sleep=1)
-    Asking(site, "joining", ATTACHING, sleep=1)
+    begun = [Asking(site, "k"), Asking(site, "joining", ATTACHING)]
     site.served.stop(signal.SIGKILL)
     calls = restate_edges.calls()
     assert len(calls) == 2
@@ -135,16 +138,17 @@ def test_a_call_that_is_paused_keeps_nobody_waiting(restate_edges: RestateEdges)
 
     site = restate_edges.open()
     for key, path in (("k", ORDERS), ("joining", ATTACHING)):
-        answer = ask(site, key, path, sleep=1)
+        answer = ask(site, key, path)
         assert (answer.status_code, code_of(answer)) == (409, "request-in-progress")
         assert answer.headers["retry-after"]
         assert ask(site, key, path, body={"b": 1}).status_code == 422
         told = site.client().get(f"{path}/by-idempotency-key/{key}/output")
         assert told.status_code == 202
-    for call in calls:
+    for call, each in zip(calls, begun, strict=True):
+        each.let_go()
         restate_edges.patch(call["id"], "resume")
     until(lambda: is_replayed(ask(site, "k")))
-    assert is_replayed(ask(site, "joining", ATTACHING, sleep=1))
+    assert is_replayed(ask(site, "joining", ATTACHING))
 
 
 def test_without_restate_nothing_is_run_unless_the_route_says_so(
@@ -177,12 +181,12 @@ def test_an_edge_that_claims_learns_what_another_one_forwards(
     claims = restate_edges.open(endpoint=ANYWHERE, timeout="30s")
     # An answer that no envelope carries: the route goes the other way from now on.
     assert ask(claims, "large", path, chunks=["x" * 2000], times=4500).status_code == 409
-    asking = Asking(site, "k", path, sleep=16)
-    told = ask(claims, "k", path, sleep=16)
+    asking = Asking(site, "k", path)
+    told = ask(claims, "k", path)
     assert (told.status_code, code_of(told)) == (409, "request-in-progress")
     assert ask(claims, "k", path, {"b": 1}).status_code == 422
     assert asking.answer().status_code == 201
-    until(lambda: ask(claims, "k", path, sleep=16).content == asking.answer().content)
+    until(lambda: ask(claims, "k", path).content == asking.answer().content)
     assert len(effects(site, "k")) == 1
 
 
@@ -233,7 +237,7 @@ def test_no_credential_is_kept_by_restate(restate_edges: RestateEdges) -> None:
         "Idempotency-Key": "k",
         "X-Request-Id": "listed",
     }
-    told = {"sleep": 1, "headers": [["set-cookie", "session=of-the-service"]]}
+    told = {"hold": "k", "headers": [["set-cookie", "session=of-the-service"]]}
     answers: list[httpx.Response] = []
 
     def work() -> None:
@@ -246,6 +250,7 @@ def test_no_credential_is_kept_by_restate(restate_edges: RestateEdges) -> None:
         under_way = pool.submit(work)
         until(lambda: len(effects(site, "k")) == 1)
         journal = str(restate_edges.query("SELECT raw FROM sys_journal"))
+        site.behind.let_go("k")
         under_way.result()
     assert b"listed".hex() in journal
     for secret in (bearer, "of-the-client", "not-listed"):
@@ -269,18 +274,19 @@ def test_where_somebody_else_serves_the_ledger_the_edge_asks_by_itself(
 ) -> None:
     """A process without an edge can keep keys, and knows no service to ask."""
     site = edge_site(f'[restate]\nheaders = ["{DO}"]', environ={"ONCEKEY_STORE__URL": restate_url})
-    first = Asking(site, "k", sleep=0.5)
+    first = Asking(site, "k")
     assert ask(site, "k").status_code == 409
     answer = first.answer()
-    again = ask(site, "k", sleep=0.5)
+    again = ask(site, "k")
     assert (again.content, is_replayed(again)) == (answer.content, True)
     assert len(effects(site, "k")) == 1
 
 
 def test_a_route_that_refuses_is_never_asked_again(restate_edges: RestateEdges) -> None:
     site = restate_edges.open()
-    Asking(site, "k", "/api/v1/refusing", sleep=1)
+    begun = Asking(site, "k", "/api/v1/refusing")
     site.served.stop(signal.SIGKILL)
+    begun.let_go()
     site = restate_edges.open()
     until(lambda: code_of(ask(site, "k", "/api/v1/refusing")) == "outcome-unknown")
     assert len(effects(site, "k")) == 1
@@ -292,7 +298,7 @@ def test_what_an_edge_that_stops_does_not_wait_for_is_in_doubt(
 ) -> None:
     """A stop in good order is no crash: what the route says of a service that broke off holds."""
     site = restate_edges.open("[server]\ngrace = '1s'\n", timeout="60s")
-    under_way = Asking(site, "k", path, sleep=60)
+    under_way = Asking(site, "k", path)
     site.served.stop(signal.SIGTERM)
     assert code_of(under_way.answer()) == "request-in-progress"
     site = restate_edges.open()
@@ -307,13 +313,14 @@ def test_what_is_asked_when_restate_is_killed_is_not_asked_twice(
 ) -> None:
     """Restate calls again for what it had begun; the process that does it already goes on."""
     site = restate_edges.open()
-    asking = [Asking(site, f"k-{n}", ATTACHING, sleep=4) for n in range(3)]
+    asking = [Asking(site, f"k-{n}", ATTACHING) for n in range(3)]
     restate_edges.server.restart()
+    until(lambda: len(restate_edges.calls()) == 3)
     answers = [each.answer() for each in asking]
     for number, answer in enumerate(answers):
         assert answer.status_code == 201
         assert not is_replayed(answer)
-        assert ask(site, f"k-{number}", ATTACHING, sleep=4).content == answer.content
+        assert ask(site, f"k-{number}", ATTACHING).content == answer.content
         assert len(effects(site, f"k-{number}")) == 1
 
 

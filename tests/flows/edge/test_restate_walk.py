@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.fixtures.behind import DO
@@ -21,6 +22,7 @@ from tests.fixtures.restate_edge import (
     code_of,
     effects,
     is_replayed,
+    joining,
     until,
 )
 
@@ -137,7 +139,7 @@ def test_a_key_that_is_used_with_another_request_after_its_time_is_new(
 
 
 def test_who_asks_meanwhile_is_told_so(site: EdgeSite, key: str) -> None:
-    first = Asking(site, key, sleep=1.5)
+    first = Asking(site, key)
     busy = ask(site, key)
     assert (busy.status_code, code_of(busy)) == (409, "request-in-progress")
     assert busy.headers["retry-after"]
@@ -150,9 +152,13 @@ def test_who_asks_meanwhile_is_told_so(site: EdgeSite, key: str) -> None:
 
 
 def test_who_joins_gets_the_answer_with_the_marks_of_a_replay(site: EdgeSite, key: str) -> None:
-    first = Asking(site, key, ATTACHING, sleep=0.5)
-    with ThreadPoolExecutor(4) as pool:
-        joined = list(pool.map(lambda _: ask(site, key, ATTACHING, sleep=0.5), range(4)))
+    first = Asking(site, key, ATTACHING)
+
+    def all_join() -> list[httpx.Response]:
+        with ThreadPoolExecutor(4) as pool:
+            return list(pool.map(lambda _: ask(site, key, ATTACHING), range(4)))
+
+    joined = joining(first, all_join)
     answer = first.answer()
     assert not is_replayed(answer)
     for each in joined:
@@ -162,15 +168,15 @@ def test_who_joins_gets_the_answer_with_the_marks_of_a_replay(site: EdgeSite, ke
 
 
 def test_who_joins_one_that_fails_asks_again(site: EdgeSite, key: str) -> None:
-    first = Asking(site, key, ATTACHING, sleep=0.5, status=503)
-    joined = ask(site, key, ATTACHING)
+    first = Asking(site, key, ATTACHING, status=503)
+    joined = joining(first, lambda: ask(site, key, ATTACHING))
     assert first.answer().status_code == 503
     assert (joined.status_code, is_replayed(joined)) == (201, False)
     assert len(effects(site, key)) == 2
 
 
 def test_a_lost_answer_is_found_again(site: EdgeSite, key: str) -> None:
-    first = Asking(site, key, sleep=1.5)
+    first = Asking(site, key)
     client = site.client()
     by_key = f"{ORDERS}/by-idempotency-key/{key}"
     told = client.get(f"{by_key}/output")
@@ -180,6 +186,7 @@ def test_a_lost_answer_is_found_again(site: EdgeSite, key: str) -> None:
     for bearer in (token(tenant="other"), token(subject="user:bob")):
         assert site.client(bearer).get(by_number).status_code == 404
         assert site.client(bearer).get(by_key).status_code == 404
+    first.let_go()
     found = [client.get(path) for path in (by_key, by_number, f"{by_number}/output")]
     answer = first.answer()
     assert [each.content for each in found] == 3 * [answer.content]

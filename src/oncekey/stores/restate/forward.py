@@ -65,13 +65,17 @@ async def _nothing(_: bytes, __: int) -> Record | None:
 
 class Forwards:
     """Forwarded requests of one space in this process. `performs` is whoever asks services behind;
-    None where there is no edge. `longest`: seconds that those may take to answer."""
+    None where there is no edge, or none yet (`is_awaited`). `longest`: seconds that those may take
+    to answer."""
 
-    def __init__(self, space: str, clock: Clock, longest: float = 0.0) -> None:
+    def __init__(
+        self, space: str, clock: Clock, longest: float = 0.0, *, is_awaited: bool = False
+    ) -> None:
         self._prefix = f"{space}."
         self._now = clock.now
         self.longest = longest
         self.performs: Performs | None = None
+        self.is_awaited = is_awaited
         self.written: Written = _nothing
         """What the object of a key has under a number, asked from without."""
         self.running: dict[bytes, Running] = {}
@@ -85,6 +89,9 @@ class Forwards:
         name: str = ctx.key()
         if not name.endswith(f".{digest.hex()}"):
             raise TerminalError("the envelope belongs to another key")
+        if self.is_awaited and name.startswith(self._prefix):
+            # Then Restate calls again.
+            raise ConnectionError("the edge of this process is about to start")
         before = await load(ctx)
         if ctx.is_replaying:
             written = await self._written(digest, envelope.number)

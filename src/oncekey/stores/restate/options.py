@@ -21,3 +21,5 @@ class RestateOptions(NamedTuple):
     """The retention classes of the configuration, in seconds; those of the store win."""
     longest: float = 35.0
     """Seconds that a service behind may take to answer."""
+    has_edge: bool = False
+    """This process gets an edge: what Restate calls for before that is there comes again."""

@@ -43,7 +43,9 @@ class RestateStore:
     ) -> None:
         self.place = place
         self.options = options or RestateOptions()
-        self.forwards = Forwards(place.space, clock, self.options.longest)
+        self.forwards = Forwards(
+            place.space, clock, self.options.longest, is_awaited=self.options.has_edge
+        )
         """Requests of an edge in this process, which may have another life of the store."""
         self.lease = lease
         self._heartbeat = heartbeat
