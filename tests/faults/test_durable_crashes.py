@@ -22,8 +22,11 @@ class Wreck:
     def __init__(self, start: Start, url: str, folder: Path) -> None:
         self._start, self.url, self.folder = start, url, folder
         self.scenes = [each for each in SCENES if not url.startswith("restate") or _is_ours(each)]
-        for at in range(0, len(self.scenes), AT_ONCE):
-            self._kill(self.scenes[at : at + AT_ONCE])
+        together = [each for each in self.scenes if not _is_anybodys(each)]
+        for at in range(0, len(together), AT_ONCE):
+            self._kill(together[at : at + AT_ONCE])
+        for scene in filter(_is_anybodys, self.scenes):
+            self._kill([scene])
         archive = Archive(url)
         executions = archive.executions()
         self.journaled = {
@@ -90,9 +93,15 @@ class Ended:
         return [each for each in self._executions if each.name.partition(".")[0] == scene.name]
 
 
+def _is_anybodys(scene: Scene) -> bool:
+    """Whoever is there does what is due, and runs what is ready: to be the one that dies of it, a
+    process must be by itself."""
+    return scene.point.partition("-")[0] in {"Due", "PickUp"}
+
+
 def _is_ours(scene: Scene) -> bool:
     """Restate keeps time itself, and has ready work run: no process of ours is there to die."""
-    return scene.point.partition("-")[0] not in {"Due", "PickUp"}
+    return not _is_anybodys(scene)
 
 
 def _counted(marks: list[Mark], executions: set[str]) -> Counter[tuple[str, str, str]]:
