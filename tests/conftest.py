@@ -12,6 +12,7 @@ pytest_plugins = [
     "tests.fixtures.colours",
     "tests.fixtures.command",
     "tests.fixtures.event_loop",
+    "tests.fixtures.garbage",
     "tests.fixtures.ports",
     "tests.fixtures.postgres",
     "tests.fixtures.processes",

@@ -198,6 +198,9 @@ class Endpoint:
             async with asyncio.timeout(_STOP_TIMEOUT):
                 await asyncio.shield(self._serving)
         self._server.force_exit = True
+        # Whoever still waits for an answer there asks elsewhere.
+        for each in tuple(self._server.server_state.connections):
+            each.transport.abort()
 
     def let_go(self) -> None:
         """In a forked child: whatever Restate sends to the parent must not wait here, where nobody
