@@ -17,8 +17,8 @@ export PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD := 1
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 # Extra words for the tool a target runs: make test ARGS="-k ledger -x", make lock ARGS=--upgrade.
 ARGS ?=
-# Tests wait more than they compute: for servers, for processes that start, for the disk.
-WORKERS ?= 3
+# Tests wait, too: for servers, for processes that start, for the disk. Each worker has servers of its own.
+WORKERS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 8 ? cores + 1 : 8)))
 # For how long `make fuzz` looks, on one core.
 MINUTES ?= 10
 
