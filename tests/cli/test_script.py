@@ -59,6 +59,36 @@ def test_wrong_usage_is_exit_code_2(oncekey: Run, words: list[str]) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--help"],
+        ["--version"],
+        ["keys", "--wrong"],
+        ["keys", "list", "--json"],
+        ["keys", "show", "op_none"],
+        ["check", "--url", "sqlite:///none.db"],
+    ],
+)
+def test_a_fork_does_what_the_script_does(oncekey: Run, tmp_path: Path, words: list[str]) -> None:
+    """Nearly all tests have forks."""
+    script = subprocess.run(
+        [SCRIPT, *words],
+        cwd=tmp_path,
+        env=clean_environment({"LANG": "C.UTF-8"}),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    fork = oncekey(*words)
+    assert (fork.returncode, fork.stdout, fork.stderr) == (
+        script.returncode,
+        script.stdout,
+        script.stderr,
+    )
+
+
 def test_words_that_are_no_text_are_wrong_usage(tmp_path: Path) -> None:
     done = subprocess.run(
         [SCRIPT, "keys", "show", b"a\xff"],
