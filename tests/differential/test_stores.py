@@ -244,6 +244,6 @@ def test_all_stores_answer_alike(postgres: PostgresServer, tmp_path: Path) -> No
 
 
 @pytest.mark.restate
-def test_restate_answers_as_the_oracle_does(restate_url: str) -> None:
+def test_restate_answers_as_the_oracle_does(quiet_restate_url: str) -> None:
     """Fewer: each answer takes its way through a server and back into this process."""
-    compare(["memory://", restate_url], examples=12, steps=20)
+    compare(["memory://", quiet_restate_url], examples=12, steps=20)

@@ -71,8 +71,8 @@ def _in_order(ripe: Ripe) -> Ripe:
 
 @pytest.mark.restate
 @pytest.mark.parametrize("seed", range(2))
-def test_restate_answers_as_the_oracle_does(restate_url: str, seed: int) -> None:
-    memory, restate = Place("memory://"), Place(restate_url)
+def test_restate_answers_as_the_oracle_does(quiet_restate_url: str, seed: int) -> None:
+    memory, restate = Place("memory://"), Place(quiet_restate_url)
     try:
         worker = Worker(opened(restate))
         memory.clock = restate.clock
