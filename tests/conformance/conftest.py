@@ -19,7 +19,8 @@ def _url_of(kind: str, request: pytest.FixtureRequest, folder: Path) -> str:
             server: PostgresServer = request.getfixturevalue("postgres")
             return new_schema(server.url())
         case "restate":
-            url: str = request.getfixturevalue("quiet_restate_url")
+            request.getfixturevalue("patient")
+            url: str = request.getfixturevalue("restate_url")
             return url
         case "sqlite":
             return sqlite_url(folder)

@@ -12,6 +12,7 @@ from tests.fixtures.frozen import FrozenClock
 from tests.fixtures.postgres_schema import new_schema
 from tests.fixtures.postgres_server import PostgresServer
 from tests.fixtures.quiet import opened
+from tests.fixtures.restate_server import RestateServer
 from tests.fixtures.stores import Place, sqlite_url
 from tests.fixtures.walk import Walk
 from tests.fixtures.work import LATE, OVERDUE, Worker
@@ -71,8 +72,10 @@ def _in_order(ripe: Ripe) -> Ripe:
 
 @pytest.mark.restate
 @pytest.mark.parametrize("seed", range(2))
-def test_restate_answers_as_the_oracle_does(quiet_restate_url: str, seed: int) -> None:
-    memory, restate = Place("memory://"), Place(quiet_restate_url)
+def test_restate_answers_as_the_oracle_does(
+    patient: None, bare_restate: RestateServer, seed: int
+) -> None:
+    memory, restate = Place("memory://"), Place(bare_restate.url())
     try:
         worker = Worker(opened(restate))
         memory.clock = restate.clock
