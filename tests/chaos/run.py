@@ -155,6 +155,8 @@ class Run:
                 for each in page["workflows"]:
                     told = f"{each['name']} {each['id']} is {status}: {each.get('error')}"
                     self._writer.add(Left(now(), told, each["input"]["job"]))
+                if page["workflows"]:
+                    await asyncio.to_thread(self._site.database.dump, self._site.folder)
 
 
 def _at(event: Event) -> float:

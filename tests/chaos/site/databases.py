@@ -1,12 +1,14 @@
 """Where the ledger is: a file, a PostgreSQL, or a Restate; each on a disk that can be filled."""
 
 import asyncio
+import json
 import sqlite3
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
+import httpx
 import psycopg
 
 from tests.chaos.history import Event, read
@@ -39,6 +41,10 @@ class Database(Protocol):
         """What was done within its own transactions."""
         ...
 
+    def dump(self, folder: Path) -> None:
+        """What it knows of work that is not done, for whoever looks for the reason."""
+        ...
+
     async def close(self) -> None: ...
 
 
@@ -69,6 +75,9 @@ class Sqlite:
         with closing(sqlite3.connect(self._file)) as connection:
             rows = connection.execute("SELECT line FROM chaos_effects").fetchall()
         return _events_of(folder, [line for (line,) in rows])
+
+    def dump(self, folder: Path) -> None:
+        """What happened tells it all."""
 
     async def close(self) -> None:
         self.disk.close()
@@ -109,6 +118,9 @@ class Postgres:
             rows = connection.execute("SELECT line FROM chaos_effects").fetchall()
         return _events_of(folder, [line for (line,) in rows])
 
+    def dump(self, folder: Path) -> None:
+        """What happened tells it all."""
+
     async def close(self) -> None:
         for line in self._lines:
             await line.close()
@@ -147,6 +159,17 @@ class Restate:
     def effects(self, folder: Path) -> list[Event]:
         return []
 
+    def dump(self, folder: Path) -> None:
+        with (folder / "restate.jsonl").open("w") as file:
+            for query in _LEFT:
+                told = httpx.post(
+                    f"{self._server.admin}/query",
+                    json={"query": query},
+                    headers={"accept": "application/json"},
+                    timeout=60,
+                )
+                file.writelines(f"{json.dumps(row)}\n" for row in told.json()["rows"])
+
     async def close(self) -> None:
         for line in chain(*self._lines):
             await line.close()
@@ -154,6 +177,12 @@ class Restate:
         self.disk.close()
 
 
+_LEFT = (
+    "SELECT * FROM sys_invocation WHERE status <> 'completed'",
+    "SELECT * FROM sys_deployment",
+    "SELECT * FROM sys_service",
+    "SELECT service_key, key, value_utf8 FROM state WHERE service_name = 'oncekey.Execution'",
+)
 DATABASES = {"sqlite": Sqlite, "postgres": Postgres, "restate": Restate}
 
 
