@@ -1,7 +1,6 @@
 """Restate calls again for what an edge had begun when it was killed: it may have been done, so that
 its key stays with its request."""
 
-import signal
 from contextlib import closing
 
 import pytest
@@ -24,10 +23,7 @@ def test_what_a_killed_edge_may_have_done_lets_no_other_request_in(
     restate_edges: RestateEdges,
 ) -> None:
     """Restate calls again, and that fails: the key is kept for what it was used for."""
-    site = restate_edges.open()
-    begun = Asking(site, "k", status=503)
-    site.served.stop(signal.SIGKILL)
-    begun.let_go()
+    restate_edges.die_asking("k", status=503)
     site = restate_edges.open()
     until(lambda: len(effects(site, "k")) == 2)
     until(lambda: not restate_edges.calls())
@@ -40,10 +36,7 @@ def test_what_a_killed_edge_may_have_done_lets_no_other_request_in(
 def test_a_call_that_is_made_again_where_nobody_can_do_it_keeps_its_key(
     restate_edges: RestateEdges,
 ) -> None:
-    site = restate_edges.open()
-    begun = Asking(site, "k")
-    site.served.stop(signal.SIGKILL)
-    begun.let_go()
+    restate_edges.die_asking("k")
     with closing(restate_edges.keep_ledger()):
         until(lambda: not restate_edges.calls())
     site = restate_edges.open()
@@ -57,10 +50,7 @@ def test_a_call_that_comes_before_the_edge_is_made_again_when_it_is_there(
     restate_edges: RestateEdges,
 ) -> None:
     """A process serves its ledger before it has an edge, and Restate does not wait."""
-    site = restate_edges.open()
-    begun = Asking(site, "k")
-    site.served.stop(signal.SIGKILL)
-    begun.let_go()
+    site = restate_edges.die_asking("k")
     with closing(restate_edges.keep_ledger(has_edge=True)):
         until(lambda: "about to start" in str(restate_edges.calls()[0]["last_failure"]))
     assert len(effects(site, "k")) == 1

@@ -117,10 +117,7 @@ def test_another_edge_performs_what_a_killed_one_had_begun(
 def test_a_restarted_edge_brings_the_answer_of_what_it_had_begun(
     restate_edges: RestateEdges,
 ) -> None:
-    site = restate_edges.open()
-    begun = Asking(site, "k")
-    site.served.stop(signal.SIGKILL)
-    begun.let_go()
+    restate_edges.die_asking("k")
     site = restate_edges.open()
     until(lambda: is_replayed(ask(site, "k")))
     assert len(effects(site, "k")) == 2
@@ -283,10 +280,7 @@ def test_where_somebody_else_serves_the_ledger_the_edge_asks_by_itself(
 
 
 def test_a_route_that_refuses_is_never_asked_again(restate_edges: RestateEdges) -> None:
-    site = restate_edges.open()
-    begun = Asking(site, "k", "/api/v1/refusing")
-    site.served.stop(signal.SIGKILL)
-    begun.let_go()
+    restate_edges.die_asking("k", "/api/v1/refusing")
     site = restate_edges.open()
     until(lambda: code_of(ask(site, "k", "/api/v1/refusing")) == "outcome-unknown")
     assert len(effects(site, "k")) == 1
