@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import httpx
 import pytest
 
 from oncekey import Ref, Scope
 from tests.fixtures.processes import Process, Start
-from tests.fixtures.restate_chaos import check_nothing_is_stuck
+from tests.fixtures.restate_chaos import calls, check_nothing_is_stuck
 from tests.fixtures.restate_edge import (
     ATTACHING,
     ORDERS,
@@ -26,6 +27,7 @@ from tests.fixtures.restate_edge import (
 from tests.fixtures.restate_server import RestateServer, new_space
 from tests.fixtures.storm import call, check, work
 from tests.fixtures.torn import TornLine
+from tests.fixtures.workers import Crew
 
 pytestmark = [pytest.mark.restate, pytest.mark.timeout(300)]
 
@@ -139,3 +141,74 @@ def test_workflows_end_once(
     assert {"oncekey.Execution/advance", "oncekey.Execution/create"} <= set(torn), torn
     assert torn.total() > JOBS
     check_nothing_is_stuck(server.admin)
+
+
+RUN = "oncekey.torn.workflow.steps/run"
+# What Restate hears of a call for a workflow that goes on: that somebody is to look after it again,
+# what the call returns, and that it is all.
+UNHEARD = pytest.mark.parametrize("unheard", [1, 2])
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Iterator[TornLine]:
+    """Once, where it is told to."""
+    with closing(TornLine(tmp_path, often=0)) as made:
+        yield made
+
+
+@pytest.fixture
+def crew(server: RestateServer, broken: TornLine, tmp_path: Path) -> Iterator[Crew]:
+    url = server.url(space="torn", endpoint=broken.endpoint)
+    with closing(Crew(url, tmp_path, lease=1.5, heartbeat=0.4)) as made:
+        yield made
+
+
+@pytest.mark.parametrize("is_looked_after", [True, False])
+def test_a_workflow_whose_process_died_while_it_answered_goes_on_elsewhere(
+    server: RestateServer, broken: TornLine, crew: Crew, *, is_looked_after: bool
+) -> None:
+    """Restate holds on to an address from which it heard something, and nobody comes back to it.
+    When it died as well, it may know of no more than that."""
+    doomed = crew.hire()
+    broken.break_at(RUN)
+    execution = doomed.ask("start", "steps", ["one", "held", "two"])
+    crew.until_marked(execution, "held")
+    broken.until_broken()
+    doomed.kill()
+    if not is_looked_after:
+        _end_calls(server, "pinned_deployment_id IS NULL")
+    crew.url = server.url(space="torn")
+    heir = crew.hire()
+    crew.open("held")
+    assert heir.ask("result", execution) == ["one", "held", "two"]
+    check_nothing_is_stuck(server.admin)
+
+
+@UNHEARD
+def test_a_call_that_is_made_again_ends_though_there_is_nothing_to_look_after_any_more(
+    server: RestateServer, broken: TornLine, crew: Crew, unheard: int
+) -> None:
+    worker = crew.hire()
+    broken.break_at(RUN, unheard)
+    execution = worker.ask("start", "steps", ["one", "held", "two"])
+    crew.until_marked(execution, "held")
+    broken.until_broken()
+    crew.open("held")
+    # Later than everything else that Restate tries again: the workflow ends before.
+    until(lambda: _attempts(server) > 6)
+    broken.mend()
+    assert worker.ask("result", execution) == ["one", "held", "two"]
+    check_nothing_is_stuck(server.admin)
+
+
+def _end_calls(server: RestateServer, where: str) -> None:
+    wanted = {"query": f"SELECT id FROM sys_invocation WHERE target = '{RUN}' AND {where}"}
+    lines = {"accept": "application/json"}
+    reply = httpx.post(f"{server.admin}/query", json=wanted, headers=lines)
+    [row] = reply.raise_for_status().json()["rows"]
+    httpx.patch(f"{server.admin}/invocations/{row['id']}/kill").raise_for_status()
+
+
+def _attempts(server: RestateServer) -> int:
+    found = calls(server.admin, "backing-off")
+    return max((each["retry_count"] for each in found if each["target"] == RUN), default=0)

@@ -1,6 +1,6 @@
-"""Calls of handlers that need nothing of Restate but the state of their object: all they write goes
-back in one piece, with their answer. The SDK's own way, made for whatever a handler may do, takes
-twice as long.
+"""Calls of handlers that wait for nothing of Restate's but the state of their object: all they do
+goes back in one piece, with their answer. The SDK's own way, made for whatever a handler may do,
+takes twice as long.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Suspended(BaseException):
 
 
 class BriefContext:
-    """What a brief handler may do. Its first act is to look at the state of its object."""
+    """What a brief handler may do. The first act of an object's is to look at its state."""
 
     def __init__(self, vm: Any, invocation: Any, *, is_bare: bool, is_retried: bool) -> None:
         self._vm = vm
@@ -79,6 +79,10 @@ class BriefContext:
     def clear(self, name: str) -> None:
         self._is_bare = False
         self._vm.sys_clear_state(name)
+
+    def send(self, service: str, handler: str, body: bytes, delay: float) -> None:
+        """Have a service called in so many seconds."""
+        self._vm.sys_send(service, handler, body, None, int(delay * 1000), None, None)
 
 
 async def answer_briefly(function: Function, lines: Lines, receive: Any, send: Any) -> None:

@@ -28,6 +28,7 @@ from oncekey.stores.restate.presence import Presence
 from oncekey.stores.restate.retaining import Retaining
 from oncekey.stores.restate.runners import Runners
 from oncekey.stores.restate.shared import rooms_of, shared_objects
+from oncekey.stores.restate.stranded import Stranded
 from oncekey.stores.restate.thread import LoopThread
 
 log = logging.getLogger("oncekey")
@@ -71,7 +72,7 @@ class Cluster:
         self.endpoint = Endpoint(
             place, self.deployments, self.objects, shares=options.shares or place.shares
         )
-        self.runners = Runners(self.endpoint)
+        self.runners = Runners(self.endpoint, Stranded(self.link))
         self._heartbeat = heartbeat
         self._presence: Presence | None = None
         self._under_way: set[asyncio.Task[None]] = set()
@@ -87,8 +88,8 @@ class Cluster:
             await self._need_host()
         self._beat = beat
         await self._hear(await self._born())
-        endpoint = self.endpoint if self.options.hosts else None
-        self._presence = Presence(self.life, endpoint, self._hear, self._heartbeat)
+        keep_up = self._keep_up if self.options.hosts else None
+        self._presence = Presence(self.life, keep_up, self._hear, self._heartbeat)
         self._begin(self._presence.run())
 
     def describe(self) -> tuple[str, ...]:
@@ -111,6 +112,10 @@ class Cluster:
                 if not self.options.hosts or time.monotonic() > deadline:
                     raise
                 await asyncio.sleep(_PAUSE)
+
+    async def _keep_up(self) -> None:
+        await self.endpoint.keep_up()
+        await self.runners.keep_up()
 
     async def _hear(self, classes: dict[str, float]) -> None:
         self._beat(classes)

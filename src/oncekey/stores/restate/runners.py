@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
 import restate
 from restate.exceptions import RetryableError
 
+from oncekey.stores.restate.brief import BriefContext
 from oncekey.stores.restate.endpoint import Endpoint
 from oncekey.stores.restate.objects import BYTES, JSON, retry_policy
+from oncekey.stores.restate.stranded import Stranded
 from oncekey.stores.restate.values import pack, unpack
 
 RUN = "run"
@@ -41,8 +43,9 @@ class Runners:
     then, here or in another process, and finds out whether it still does. So no execution occupies
     Restate, however long its steps take."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, stranded: Stranded) -> None:
         self._endpoint = endpoint
+        self._stranded = stranded
         self._runners: dict[str, list[Runner]] = {}
 
     async def add(self, runner: Runner, names: Iterable[str]) -> None:
@@ -59,6 +62,11 @@ class Runners:
         if not any(self._runners.values()):
             self._endpoint.rest()
 
+    async def keep_up(self) -> None:
+        """Calls for what is run here come here, also those that were others' to answer."""
+        if names := [name for name, runners in self._runners.items() if runners]:
+            await self._stranded.call_back(names)
+
     def _service_of(self, name: str) -> restate.Service:
         made = restate.Service(
             name,
@@ -68,17 +76,19 @@ class Runners:
             invocation_retry_policy=replace(retry_policy(), max_interval=_LONGEST_PAUSE),
         )
 
-        async def run(ctx: Any, body: bytes) -> bytes:
+        async def run(ctx: BriefContext, body: bytes) -> bytes:
             number, dispatch, *again = unpack(body)
-            runner = self._runner_of(name, number)
-            wait = await runner.activate(name, number, dispatch, again=bool(again))
+            # Of an attempt before this one Restate has heard that somebody has to look again.
+            wait: float | None = 0.0
+            if not ctx.is_replaying:
+                runner = self._runner_of(name, number)
+                wait = await runner.activate(name, number, dispatch, again=bool(again))
             if wait is not None:
-                ctx.generic_send(
-                    name, RUN, pack([number, dispatch, 1]), send_delay=timedelta(seconds=wait)
-                )
+                ctx.send(name, RUN, pack([number, dispatch, 1]), wait)
             return pack(None)
 
         run.__annotations__ = {"body": bytes, "return": bytes}
+        run.is_brief = True  # type: ignore[attr-defined]
         made.handler(RUN, accept="*/*", content_type=JSON, input_serde=BYTES, output_serde=BYTES)(
             run
         )
