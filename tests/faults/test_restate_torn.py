@@ -125,6 +125,36 @@ def test_nobody_waits_for_ever_for_an_edge_that_restate_cannot_reach(
         assert len(effects(site, "k")) == 2
 
 
+@pytest.mark.parametrize("path", [ORDERS, ATTACHING])
+def test_a_key_that_is_answered_stays_so_while_restate_can_call_nobody(
+    server: RestateServer, tmp_path: Path, path: str
+) -> None:
+    """A call that nobody hears holds its key as well as one that is carried out."""
+    with ExitStack() as ends, closing(TornLine(tmp_path, often=0)) as line:
+        edges = RestateEdges(server, tmp_path, ends)
+        site = edges.open(endpoint=line.endpoint, timeout="1s")
+        done = ask(site, "k", path)
+        # Restate's own memory of an answer, which it keeps for minutes.
+        edges.patch(edges.all_calls()[0]["id"], "purge")
+        line.cut()
+        with ThreadPoolExecutor(4) as pool:
+            others, same = [{"b": 1}] * 2, [None] * 2
+            told = list(pool.map(lambda body: ask(site, "k", path, body), [*others, *same]))
+        codes = [(each.status_code, code_of(each)) for each in told]
+        assert codes[:2] == [(422, "idempotency-key-reused")] * 2
+        assert codes[2:] == [(503, "ledger-unavailable")] * 2
+        assert all(each.headers["retry-after"] for each in told[2:])
+        assert ask(site, "k", path, body={"b": 1}).status_code == 422
+        line.mend()
+        until(lambda: ask(site, "k", path).status_code == 201)
+        again = ask(site, "k", path)
+        assert is_replayed(again)
+        assert again.content == done.content
+        assert ask(site, "k", path, body={"b": 1}).status_code == 422
+        assert len(effects(site, "k")) == 1
+        check_nothing_is_stuck(server.admin)
+
+
 def test_workflows_end_once(
     server: RestateServer, line: TornLine, start: Start, tmp_path: Path
 ) -> None:

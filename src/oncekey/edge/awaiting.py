@@ -7,7 +7,7 @@ import asyncio
 from typing import NamedTuple
 
 from oncekey.core.errors import StoreUnavailable
-from oncekey.core.model import operation_id_of
+from oncekey.core.model import Record, operation_id_of
 from oncekey.edge.troubles import Troubles
 from oncekey.stores.restate.envelope import Envelope, Reply
 from oncekey.stores.restate.forward import Forwards, Running
@@ -87,31 +87,46 @@ class Awaiting:
                 if holder.number == envelope.number:
                     # From here on nobody else matters.
                     return await self._to_the_end()
-                refusal = self._refusal(holder)
-                if refusal is None:
-                    until = min(until, self._wait_until)
-                elif await self._is_under_way(holder):
+                refusal = await self._refusal(holder)
+                if refusal is not None:
                     return await self._withdrawn(refusal, holder)
+                if self._clock() < self._wait_until:
+                    until = min(until, self._wait_until)
             if self._clock() >= self._deadline:
                 return await self._overdue()
             await asyncio.wait((reply,), timeout=min(pause, max(0.0, until - self._clock())))
             pause = min(_LONGEST_PAUSE, 2 * pause)
         return reply.result()
 
-    def _refusal(self, holder: Running) -> Response | None:
-        """What a caller is told while another one holds the key; None while he may wait."""
-        if holder.fingerprint != self._call.envelope.fingerprint:
-            return problem("idempotency-key-reused")
-        return _busy(holder.number) if self._clock() >= self._wait_until else None
-
-    async def _is_under_way(self, holder: Running) -> bool:
+    async def _refusal(self, holder: Running) -> Response | None:
+        """What a caller is told while another one holds the key; None while he is to wait. What is
+        forwarded here has found that the key has no answer. What is only called for, and nobody
+        hears it, holds the key as well, and the key may be somebody's for long."""
+        is_same = holder.fingerprint == self._call.envelope.fingerprint
+        if is_same and self._clock() < self._wait_until:
+            return None
+        refusal = _busy(holder.number) if is_same else problem("idempotency-key-reused")
         if self._looks.here(self._call.digest) is holder:
-            return True
+            return refusal
+        holding = self._looks.holding
         try:
-            return await self._looks.holding.is_under_way(holder.id, patience=_LOOK_TIMEOUT)
+            if not await holding.is_under_way(holder.id, patience=_LOOK_TIMEOUT):
+                return None
+            settled = await self._settled()
         except StoreUnavailable as error:
-            self._looks.tell(f"whether a call is over cannot be found out: {error}")
-            return False
+            self._looks.tell(f"who has a key cannot be found out: {error}")
+            return None
+        return refusal if settled is None else self._told_by(settled)
+
+    async def _settled(self) -> Record | None:
+        digest, _, envelope, _ = self._call
+        now = envelope.created_at
+        return await self._looks.holding.settled(digest, now, patience=_LOOK_TIMEOUT)
+
+    def _told_by(self, record: Record) -> Response | None:
+        """None: the answer of the key is the caller's."""
+        is_his = record.fingerprint == self._call.envelope.fingerprint
+        return None if is_his else problem("idempotency-key-reused")
 
     async def _holder(self) -> Running | None:
         digest = self._call.digest
@@ -128,11 +143,17 @@ class Awaiting:
     async def _overdue(self) -> Response:
         """Restate goes on with what it has, and a retry gets the answer."""
         digest, shared, envelope, _ = self._call
+        holding = self._looks.holding
         try:
-            known = await self._looks.holding.is_known(digest, shared, patience=_LOOK_TIMEOUT)
+            id_ = await holding.id_of(digest, shared, patience=_LOOK_TIMEOUT)
+            is_under_way = await holding.is_under_way(id_, patience=_LOOK_TIMEOUT)
+            settled = await self._settled()
         except StoreUnavailable as error:
             return problem_of(error)
-        return _busy(envelope.number) if known else problem("ledger-unavailable")
+        if settled is None and is_under_way:
+            return _busy(envelope.number)
+        refusal = None if settled is None else self._told_by(settled)
+        return refusal or problem("ledger-unavailable")
 
     async def _withdrawn(self, answer: Response, holder: Running) -> Reply | Response:
         """`answer`, once it is sure that the call will not be carried out after it: one that waits

@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from oncekey.core.model import Record
 from oncekey.stores.restate.admin import Admin
 from oncekey.stores.restate.envelope import HANDLER, Mark, mark_in
 from oncekey.stores.restate.ingress import Ingress
 from oncekey.stores.restate.link import text
+from oncekey.stores.restate.record import RECORD, unwritten
 from oncekey.stores.restate.request import SERVICE
 
 _OK = 200
@@ -19,6 +21,10 @@ _SEEN = (
     f"SELECT s.invocation_id AS id, substr(j.entry_json, 1, {_HEAD}) AS head "  # noqa: S608
     "FROM sys_keyed_service_status s JOIN sys_journal j ON j.id = s.invocation_id "
     f"WHERE s.service_name = {text(SERVICE)} AND j.index = 0"
+)
+_SETTLED = (
+    f"SELECT value_utf8 FROM state WHERE service_name = {text(SERVICE)} "  # noqa: S608
+    f"AND key = {text(RECORD)}"
 )
 
 
@@ -46,6 +52,17 @@ class Holding:
         told = text(f"%{number:016x}.%")
         return await self._seen(f"s.service_key LIKE {mine} AND j.entry_json LIKE {told}", 10.0)
 
+    async def settled(self, digest: bytes, now: int, *, patience: float) -> Record | None:
+        """The record of a key that is answered, told also while nobody can be called to tell it;
+        without its body, if that is large."""
+        rows = await self._admin.query(
+            f"{_SETTLED} AND service_key = {text(f'{self._space}.{digest.hex()}')}",
+            patience=patience,
+        )
+        record = unwritten(rows[0]["value_utf8"].encode()) if rows else None
+        is_over = record is None or record.outcome is None or record.expires_at <= now
+        return None if is_over else record
+
     async def id_of(self, digest: bytes, shared: str, *, patience: float = 10.0) -> str:
         """Of the invocation that a call under this key of Restate's makes, or has made."""
         wanted = {
@@ -61,19 +78,10 @@ class Holding:
         )
         return str(told["invocationId"])
 
-    async def is_known(self, digest: bytes, shared: str, *, patience: float) -> bool:
-        """Whether Restate has such a call."""
-        id_ = text(await self.id_of(digest, shared, patience=patience))
-        rows = await self._admin.query(
-            f"SELECT id FROM sys_invocation WHERE id = {id_}",  # noqa: S608
-            patience=patience,
-        )
-        return bool(rows)
-
-    async def is_under_way(self, holder: str, *, patience: float) -> bool:
-        """Tables are read as they are: those of a node that is just back may tell of what is over,
-        until it has read its log."""
-        return await self._ingress.is_under_way(holder, patience=patience)
+    async def is_under_way(self, id_: str, *, patience: float) -> bool:
+        """Whether an invocation has not ended. Tables are read as they are: those of a node that is
+        just back may tell of what is over, until it has read its log. After this it has."""
+        return await self._ingress.is_under_way(id_, patience=patience)
 
     async def withdraw(self, digest: bytes, shared: str, *, patience: float) -> bool:
         """Take a call back that waits behind another one. False when it has begun, or is over."""
