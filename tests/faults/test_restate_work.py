@@ -12,6 +12,7 @@ import pytest
 from oncekey.compose.ledger import store_of
 from oncekey.core.answers import (
     Advanced,
+    AlreadySettled,
     Awaited,
     Existing,
     KeyTaken,
@@ -24,6 +25,7 @@ from oncekey.core.clock import SystemClock
 from oncekey.core.execution import (
     Entry,
     Execution,
+    Promise,
     PromiseKind,
     PromiseState,
     Status,
@@ -150,6 +152,58 @@ def test_a_key_that_was_claimed_is_the_same_promises_when_another_goes_on(
     assert [told.body for told in second.journal(execution.id)] == [b"8"]
 
 
+def claimed_with_what_came_before(worker: Worker, *, execution: Execution | None) -> Promise:
+    """Something came for the key, and then a promise, which has the key and is not told of it."""
+    worker.resolve(worker.target("k"), b"8", request_key="r", park="k")
+    if execution is None:
+        making = worker.making("p", "k")
+        promise, insert = making.promise, making.insert
+        assert insert is not None
+        half(worker, "Promise", promise.id, "make", [promise, insert.digest, 0])
+    else:
+        request = worker.awaiting(execution, 0, key="k")
+        promise, insert = request.promise, request.insert
+        assert insert is not None
+        half(worker, "Execution", execution.id, "wait", [request, owner_of(worker), 0])
+    link = Link("promise", promise.public_id)
+    half(worker, "Request", insert.digest, "claim", Claiming(insert, link))
+    until(lambda: worker.ask(Peek(ref_of("acme", "resolve", "r").digest)).record.link == link)
+    return promise
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+@pytest.mark.parametrize("has_key", [True, False])
+def test_what_came_first_for_a_key_settles_its_promise_whoever_comes_before_it_is_told(
+    first: Worker, *, is_alone: bool, has_key: bool
+) -> None:
+    execution = None if is_alone else first.start()
+    promise = claimed_with_what_came_before(first, execution=execution)
+    target = first.target("k") if has_key else first.target(id=promise.id)
+
+    late = first.resolve(target, b"9", request_key="s")
+    again = first.resolve(first.target("k"), b"8", request_key="r", park="k")
+
+    assert isinstance(late, AlreadySettled)
+    assert isinstance(again, AlreadySettled)
+    assert (late.again, again.again) == (False, True)
+    assert (late.promise.state, late.promise.body) == (PromiseState.RESOLVED, b"8")
+    assert again.promise.settled_by == "r"
+
+
+def test_whoever_asks_again_what_he_has_parked_hears_that_he_won_and_nothing_else(
+    first: Worker,
+) -> None:
+    """The promise had no key when he looked for it, and has come between."""
+    promise = claimed_with_what_came_before(first, execution=first.start())
+    half(first, "Request", ref_of("acme", "promise", "k").digest, "forget", promise.id)
+
+    again = first.resolve(first.target("k"), b"8", request_key="r", park="k")
+
+    assert isinstance(again, AlreadySettled)
+    assert again.again
+    assert again.promise.state is PromiseState.RESOLVED
+
+
 def test_a_refusal_that_nobody_heard_of_is_found_again(first: Worker, second: Worker) -> None:
     holder = first.make("other", "k").promise
     execution = first.start()
@@ -253,7 +307,7 @@ def test_a_request_that_was_spent_and_not_parked_is_parked_when_it_comes_again(
 
 def test_a_promise_that_was_made_and_not_claimed_does_not_keep_its_key(first: Worker) -> None:
     making = first.making("p", "k")
-    half(first, "Promise", making.promise.id, "make", [making.promise, True, 0])
+    half(first, "Promise", making.promise.id, "make", [making.promise, making.insert.digest, 0])
 
     assert isinstance(first.make("other", "k"), Awaited)
 

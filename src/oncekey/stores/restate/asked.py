@@ -70,6 +70,15 @@ class Settling(NamedTuple):
     settled_by: str | None = None
     adopt: tuple[tuple[Sort, str], ...] = ()
     owner: int = 0
+    is_first: bool = False
+    """Whether it is known that nothing came for its key before."""
+
+
+class Unregistered(NamedTuple):
+    """The key of a promise may not know of it yet, or what came for that before may be on its
+    way: with that, it is settled first."""
+
+    digest: bytes
 
 
 class Told(NamedTuple):

@@ -139,6 +139,13 @@ async def _parked_for(ctx: Any, asked: Claiming) -> Parking | None:
     return taken
 
 
+async def parked_for(ctx: Any, body: bytes) -> bytes:
+    """`number`: what came before the promise that has the key, and was told of it."""
+    kept = await ctx.get(PARKED, serde=BYTES)
+    parked: Parking | None = None if kept is None else unnumbered(kept)
+    return pack(parked if parked is not None and parked.taken_by == unpack(body) else None)
+
+
 async def park(ctx: Any, body: bytes) -> bytes:
     """`[Parking, now, number]`: keep it, unless another promise than that has the key, or something
     came earlier. Answers `[record or None, until when it is kept, whether it was before]`."""
@@ -169,3 +176,4 @@ async def unpark(ctx: Any, body: bytes) -> bytes:
 def add_key_handlers(to: Any) -> None:
     for each in (claim, settle, forget, link, expire, park, unpark):
         add(to, each.__name__, each)
+    add(to, "parked_for", parked_for, kind="shared", brief=True)

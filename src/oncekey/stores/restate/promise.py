@@ -13,7 +13,7 @@ from oncekey.core.work import Due
 from oncekey.stores.memory.claims import Claims
 from oncekey.stores.memory.kept import Kept
 from oncekey.stores.memory.tidying import MemoryTidying
-from oncekey.stores.restate.asked import Settling, Told
+from oncekey.stores.restate.asked import Settling, Told, Unregistered
 from oncekey.stores.restate.failures import LATE
 from oncekey.stores.restate.objects import BYTES, add, new_object
 from oncekey.stores.restate.ringing import ALL, BELL
@@ -85,8 +85,8 @@ async def alone(ctx: Any) -> Alone:
 
 
 async def make(ctx: Any, body: bytes) -> bytes:
-    """`[promise, whether it has a key, time]`: Awaited, or Gone when its number is another's."""
-    promise, has_key, there = unpack(body)
+    """`[promise, digest of its key, time]`: Awaited, or Gone when its number is another's."""
+    promise, digest, there = unpack(body)
     at = await alone(ctx)
     known = at.promise
     if known is not None:
@@ -99,8 +99,8 @@ async def make(ctx: Any, body: bytes) -> bytes:
     at.there = there
     at.put(promise)
     at.save()
-    if has_key:
-        ctx.set(_NEW, b"1", serde=BYTES)
+    if digest is not None:
+        ctx.set(_NEW, digest, serde=BYTES)
         send(ctx, SERVICE, id_of(ctx), "abandon", None, at=wall_clock() + _ABANDONED)
     return pack(Awaited(promise))
 
@@ -127,12 +127,14 @@ async def abandon(ctx: Any, _: bytes) -> bytes:
 
 
 async def settle(ctx: Any, body: bytes) -> bytes:
-    """`Settling`. Answers Settled, AlreadySettled or None."""
+    """`Settling`. Answers Settled, AlreadySettled, None or `Unregistered`."""
     asked: Settling = unpack(body)
     at = await alone(ctx)
-    promise = at.promise
+    promise, digest = at.promise, await ctx.get(_NEW, serde=BYTES)
     if promise is None or promise.tenant != asked.tenant or asked.name not in {None, promise.name}:
         return pack(None)
+    if digest is not None and promise.state is PromiseState.PENDING and not asked.is_first:
+        return pack(Unregistered(digest))
     told = Told(promise.id, asked.state, asked.body, asked.settled_by, asked.now)
     settled = at.settle(told)
     at.save()

@@ -22,7 +22,7 @@ from oncekey.stores.memory.promises import gives_way, is_by, is_for, key_has_exp
 from oncekey.stores.restate import promise as alone
 from oncekey.stores.restate import request as requests
 from oncekey.stores.restate import token as tokens
-from oncekey.stores.restate.asked import Claimed, Claiming, Parking, Settling, Told
+from oncekey.stores.restate.asked import Claimed, Claiming, Parking, Settling, Told, Unregistered
 from oncekey.stores.restate.claims import Room
 from oncekey.stores.restate.execution import SERVICE as EXECUTIONS
 from oncekey.stores.restate.link import Link as Line
@@ -107,7 +107,9 @@ class Promises:
         if insert is not None:
             promise = with_key(promise, insert)
         answer: Awaited | Gone = await self._alone(
-            promise.id, "make", [promise, insert is not None, wall_clock()]
+            promise.id,
+            "make",
+            [promise, None if insert is None else insert.digest, wall_clock()],
         )
         if isinstance(answer, Gone):
             return answer
@@ -204,7 +206,17 @@ class Promises:
         return claimed.record
 
     async def _settled(self, request: Resolve, promise: Promise) -> Settled | AlreadySettled | None:
-        asked = Settling(
+        asked = self._settling(request, promise)
+        answer: Settled | AlreadySettled | Unregistered | None
+        answer = await self._ask_holder(promise, "settle", asked)
+        if isinstance(answer, Unregistered):
+            await self._deliver(promise, answer.digest, request.now)
+            answer = await self._ask_holder(promise, "settle", asked._replace(is_first=True))
+        assert not isinstance(answer, Unregistered)
+        return answer
+
+    def _settling(self, request: Resolve, promise: Promise) -> Settling:
+        return Settling(
             promise.tenant,
             promise.id,
             None,
@@ -215,12 +227,21 @@ class Promises:
             request.adopt,
             self._line.owner,
         )
-        number = promise.id if promise.execution is None else promise.execution
-        service = alone.SERVICE if promise.execution is None else EXECUTIONS
-        settled: Settled | AlreadySettled | None = await self._line.call(
-            service, f"{number:016x}", "settle", asked
-        )
-        return settled
+
+    async def _deliver(self, promise: Promise, digest: bytes, now: int) -> None:
+        """Settle it with what came for its key before it was made, if anything did. Whoever made it
+        does the same; he may not have come to it."""
+        parked: Parking | None = await self._key(digest, "parked_for", promise.id)
+        told = _told(parked, promise.id, now)
+        if told is not None:
+            handler = "registered" if promise.execution is None else "tell"
+            await self._ask_holder(promise, handler, told)
+
+    async def _ask_holder(self, promise: Promise, handler: str, value: Any) -> Any:
+        """The object that has a promise."""
+        if promise.execution is None:
+            return await self._alone(promise.id, handler, value)
+        return await self._line.call(EXECUTIONS, f"{promise.execution:016x}", handler, value)
 
     # -- parking -------------------------------------------------------------------------
 
@@ -234,7 +255,7 @@ class Promises:
             if taken is not None and taken.request_id != f"key:{park.key}":
                 return RequestKeyReused()
             if taken is not None and taken.link is not None:
-                return await self._delivered(taken, request.target.tenant)
+                return await self._delivered(taken, request)
         claimed = taken or insert
         parking = Parking(
             request.state,
@@ -254,15 +275,26 @@ class Promises:
             record, until, early = await self._key(park.digest, "park", asked)
         return Gone() if record is not None else Parked(until, again=early and taken is not None)
 
-    async def _delivered(self, record: Record, tenant: str) -> AlreadySettled | Parked:
-        """The request was carried out for a promise that has the key no more."""
-        assert record.link is not None
-        place = promise_place_of(record.link.id)
-        promise = None if place is None else await self.find(Target(tenant, *place))
+    async def _delivered(
+        self, record: Record, request: Resolve
+    ) -> AlreadySettled | KeyExpired | Parked | Gone:
+        """The request was carried out for a promise that has the key no more, or only just."""
+        promise = await self._linked(record, request)
         if promise is None:
             return Parked(record.expires_at, again=True)
+        if promise.state is PromiseState.PENDING and request.park is not None:
+            await self._deliver(promise, request.park.digest, request.now)
+            promise = await self._linked(record, request) or promise
+        if promise.state is PromiseState.PENDING:
+            return KeyExpired(promise) if promise.key is None else Gone()
         again = promise.settled_by == record.ref.key
         return AlreadySettled(promise, again=again, key_new=False)
+
+    async def _linked(self, record: Record, request: Resolve) -> Promise | None:
+        """The promise that a request was for."""
+        assert record.link is not None
+        place = promise_place_of(record.link.id)
+        return None if place is None else await self.find(Target(request.target.tenant, *place))
 
 
 def with_key(promise: Promise, insert: Insert) -> Promise:

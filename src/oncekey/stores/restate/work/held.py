@@ -46,8 +46,9 @@ class Ties(msgspec.Struct, omit_defaults=True):
     """Who waits for its end: the number of an execution, and of its promise."""
     live: dict[int, int | None] = {}
     """The promises that are pending, and the retries; with the time at which they are due."""
-    unregistered: list[int] = []
-    """Promises whose key, event or child does not know of them yet."""
+    unregistered: dict[int, str] = {}
+    """Promises whose key, event or child does not know of them yet; with the digest of the key, in
+    hexadecimal digits."""
     maker: list[int] = []
     """Who made it: a number that another process has drawn as well is not the same start."""
     tick: int | None = None
@@ -188,8 +189,7 @@ class Held:
     # -- small changes -------------------------------------------------------------------
 
     def registered(self, promise: int) -> None:
-        if promise in self.ties.unregistered:
-            self.ties.unregistered.remove(promise)
+        self.ties.unregistered.pop(promise, None)
 
     def add_token(self, token: bytes) -> None:
         self.ctx.set(f"{TOKEN}{token.hex()}", b"", serde=BYTES)

@@ -6,14 +6,15 @@ from typing import Any
 
 from oncekey.core.answers import AlreadySettled, Settled, Woken
 from oncekey.core.execution import PromiseKind, PromiseState
-from oncekey.stores.restate.asked import Settling, Told
+from oncekey.stores.restate.asked import Settling, Told, Unregistered
 from oncekey.stores.restate.values import pack, unpack
 from oncekey.stores.restate.work.following import follow, ring
 from oncekey.stores.restate.work.held import Held, held
 
 
 async def settle(ctx: Any, body: bytes) -> bytes:
-    """`Settling`: a promise of it, by somebody outside. Answers Settled, AlreadySettled or None."""
+    """`Settling`: a promise of it, by somebody outside. Answers Settled, AlreadySettled, None or
+    `Unregistered`."""
     asked: Settling = unpack(body)
     at = await held(ctx, asked.owner)
     if asked.number is not None:
@@ -27,6 +28,9 @@ async def settle(ctx: Any, body: bytes) -> bytes:
         return pack(None)
     if promise.tenant != asked.tenant or asked.name not in {None, promise.name}:
         return pack(None)
+    digest = at.ties.unregistered.get(promise.id)
+    if digest and not asked.is_first:
+        return pack(Unregistered(bytes.fromhex(digest)))
     settled = at.kept.settle(promise.id, asked.state, asked.body, asked.settled_by, asked.now)
     if settled is None:
         return pack(AlreadySettled(promise))

@@ -52,7 +52,7 @@ async def wait(ctx: Any, body: bytes) -> bytes:
     request, owner, there = unpack(body)
     at = await held(ctx, owner)
     at.timed = (request.promise.due_at, there)
-    advance = request.advance
+    advance, insert = request.advance, request.insert
     await at.entries_at(entry.seq for entry in advance.entries)
     known = await at.promise_at(request.promise.seq)
     if request.promise.kind is PromiseKind.PROMISE:
@@ -64,8 +64,9 @@ async def wait(ctx: Any, body: bytes) -> bytes:
     made = at.kept.promises.get(answer.promise.id) if isinstance(answer, Awaited) else None
     if made is None or made.state is not PromiseState.PENDING:
         registers = False
-    elif registers and made.id not in at.ties.unregistered:
-        at.ties.unregistered.append(made.id)
+    elif registers:
+        digest = b"" if insert is None else insert.digest
+        at.ties.unregistered[made.id] = digest.hex()
     if made is not None and request.token is not None:
         at.add_token(request.token)
     follow(at)
