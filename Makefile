@@ -23,7 +23,7 @@ WORKERS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 8 ? c
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve cluster test check audit bench profile chaos storm fuzz docs preview pictures lock format proto clean
+.PHONY: help venv serve cluster test proofs check audit bench profile chaos storm fuzz docs preview pictures lock format proto clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,8 +36,14 @@ serve: $(VENV)/.serve ## run OnceKey with the quickstart: http://127.0.0.1:8700
 cluster: venv $(VENV)/.restate ## run three nodes of Restate and two edges, to be killed one by one
 	$(BIN)/python examples/restate-cluster/run.py
 
-test: venv $(BIN)/nginx $(BIN)/promtool $(VENV)/.chromium $(VENV)/.restate ## run the test suite, except the chaos tests (WORKERS=0 for one test at a time)
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
+NEEDED := $(BIN)/nginx $(BIN)/promtool $(VENV)/.chromium $(VENV)/.restate
+PYTEST = $(BIN)/pytest -n $(WORKERS) --dist worksteal
+
+test: venv $(NEEDED) ## run the tests that take minutes together (WORKERS=0 for one test at a time)
+	$(PYTEST) -m "not proof and not storm" $(ARGS)
+
+proofs: venv $(NEEDED) ## run the tests that take seconds each: crashes, examples, documents, browsers
+	$(PYTEST) -m "proof and not storm" $(ARGS)
 
 chaos: venv $(VENV)/.restate ## break everything for ten minutes, and check what everybody saw (ARGS=--help)
 	$(BIN)/python -m tests.chaos $(ARGS)

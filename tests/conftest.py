@@ -16,6 +16,7 @@ pytest_plugins = [
     "tests.fixtures.ports",
     "tests.fixtures.postgres",
     "tests.fixtures.processes",
+    "tests.fixtures.proofs",
     "tests.fixtures.receiver",
     "tests.fixtures.restate",
     "tests.fixtures.served",

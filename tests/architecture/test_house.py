@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures.proofs import FILES, FOLDERS
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "oncekey"
 LONGEST_FILE = 400
@@ -123,3 +125,14 @@ def test_a_lock_pins_every_version_with_its_hash(lock: Path) -> None:
 def test_the_glossary_defines(word: str) -> None:
     glossary = (ROOT / "docs" / "glossary.md").read_text()
     assert re.search(rf"(?m)^\*\*{word}\*\* — \S+", glossary)
+
+
+def test_what_is_called_a_proof_is_there() -> None:
+    tests = ROOT / "tests"
+    assert all((tests / folder).is_dir() for folder in FOLDERS)
+    assert all((tests / file).is_file() for file in FILES)
+
+
+def test_proofs_hold_a_change_back_as_tests_do() -> None:
+    said = (ROOT / ".ci" / "run").read_text()
+    assert all(f"\nrun_tests {target}\n" in said for target in ("test", "proofs"))
