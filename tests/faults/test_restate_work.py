@@ -35,6 +35,7 @@ from oncekey.core.model import Kind, Link, Outcome
 from oncekey.core.ports import Peek
 from oncekey.core.work import FindExecution, HandBack, Spawn, Waits
 from oncekey.stores.restate.asked import Claiming, Creation
+from oncekey.stores.restate.asking.promises import with_key
 from oncekey.stores.restate.options import RestateOptions
 from tests.fixtures.ports import lasting_port
 from tests.fixtures.processes import Start as StartProcess
@@ -152,23 +153,34 @@ def test_a_key_that_was_claimed_is_the_same_promises_when_another_goes_on(
     assert [told.body for told in second.journal(execution.id)] == [b"8"]
 
 
-def claimed_with_what_came_before(worker: Worker, *, execution: Execution | None) -> Promise:
-    """Something came for the key, and then a promise, which has the key and is not told of it."""
+def made_after(worker: Worker, execution: Execution | None, *, claims: bool = True) -> Promise:
+    """A promise for whose key something has come before, made by somebody who died then, or when he
+    had claimed the key."""
     worker.resolve(worker.target("k"), b"8", request_key="r", park="k")
     if execution is None:
         making = worker.making("p", "k")
-        promise, insert = making.promise, making.insert
+        insert = making.insert
         assert insert is not None
+        promise = with_key(making.promise, insert)
         half(worker, "Promise", promise.id, "make", [promise, insert.digest, 0])
     else:
         request = worker.awaiting(execution, 0, key="k")
         promise, insert = request.promise, request.insert
         assert insert is not None
         half(worker, "Execution", execution.id, "wait", [request, owner_of(worker), 0])
-    link = Link("promise", promise.public_id)
-    half(worker, "Request", insert.digest, "claim", Claiming(insert, link))
-    until(lambda: worker.ask(Peek(ref_of("acme", "resolve", "r").digest)).record.link == link)
+    if claims:
+        link = Link("promise", promise.public_id)
+        half(worker, "Request", insert.digest, "claim", Claiming(insert, link))
     return promise
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_what_came_before_is_delivered_though_whoever_claimed_the_key_died(
+    first: Worker, *, is_alone: bool
+) -> None:
+    promise = made_after(first, None if is_alone else first.start())
+    until(lambda: first.current(promise).state is PromiseState.RESOLVED)
+    assert (first.current(promise).body, first.current(promise).settled_by) == (b"8", "r")
 
 
 @pytest.mark.parametrize("is_alone", [True, False])
@@ -176,8 +188,7 @@ def claimed_with_what_came_before(worker: Worker, *, execution: Execution | None
 def test_what_came_first_for_a_key_settles_its_promise_whoever_comes_before_it_is_told(
     first: Worker, *, is_alone: bool, has_key: bool
 ) -> None:
-    execution = None if is_alone else first.start()
-    promise = claimed_with_what_came_before(first, execution=execution)
+    promise = made_after(first, None if is_alone else first.start(), claims=has_key)
     target = first.target("k") if has_key else first.target(id=promise.id)
 
     late = first.resolve(target, b"9", request_key="s")
@@ -186,6 +197,7 @@ def test_what_came_first_for_a_key_settles_its_promise_whoever_comes_before_it_i
     assert isinstance(late, AlreadySettled)
     assert isinstance(again, AlreadySettled)
     assert (late.again, again.again) == (False, True)
+    assert (late.key_new, again.key_new) == (True, False)
     assert (late.promise.state, late.promise.body) == (PromiseState.RESOLVED, b"8")
     assert again.promise.settled_by == "r"
 
@@ -194,7 +206,9 @@ def test_whoever_asks_again_what_he_has_parked_hears_that_he_won_and_nothing_els
     first: Worker,
 ) -> None:
     """The promise had no key when he looked for it, and has come between."""
-    promise = claimed_with_what_came_before(first, execution=first.start())
+    promise = made_after(first, first.start())
+    resolving = ref_of("acme", "resolve", "r").digest
+    until(lambda: first.ask(Peek(resolving)).record.link is not None)
     half(first, "Request", ref_of("acme", "promise", "k").digest, "forget", promise.id)
 
     again = first.resolve(first.target("k"), b"8", request_key="r", park="k")

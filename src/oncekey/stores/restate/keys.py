@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from oncekey.core.execution import promise_place_of
 from oncekey.core.model import Link, Record
 from oncekey.core.work import ENGINE
-from oncekey.stores.restate.asked import Claimed, Claiming, Parking
+from oncekey.stores.restate.asked import Claimed, Claiming, Parking, Told
 from oncekey.stores.restate.objects import BYTES, add
 from oncekey.stores.restate.request import keep, load, record_of
 from oncekey.stores.restate.values import numbered, pack, unnumbered, unpack
 from oncekey.stores.restate.work.calls import id_of, nonce_in, send
-from oncekey.stores.restate.work.following import EXECUTIONS, REQUESTS
+from oncekey.stores.restate.work.following import EXECUTIONS, PROMISES, REQUESTS
 from oncekey.stores.restate.work.letting_go import let_go
 
 PARKED, UNTIL = "parked", "until"
@@ -130,20 +131,39 @@ async def _parked_for(ctx: Any, asked: Claiming) -> Parking | None:
     if parked.taken_by or parked.expires_at <= now:
         ctx.clear(PARKED)
         return None
+    return _take(ctx, parked, promise, asked.link, now)
+
+
+def _take(ctx: Any, parked: Parking, promise: int, link: Link, now: int) -> Parking:
+    """It is on its way from now on, whatever becomes of whoever asked."""
     taken = parked._replace(taken_by=promise)
     ctx.set(PARKED, numbered(taken.expires_at, taken), serde=BYTES)
     if taken.digest is not None:
         # The record of the request says for which promise it was in the end.
-        told = [taken.request, asked.link.id]
-        send(ctx, REQUESTS, taken.digest.hex(), "link", told)
+        send(ctx, REQUESTS, taken.digest.hex(), "link", [taken.request, link.id])
+    told, place = told_by(taken, promise, now), promise_place_of(link.id)
+    if place is not None and place.execution is not None:
+        send(ctx, EXECUTIONS, f"{place.execution:016x}", "tell", told)
+    else:
+        send(ctx, PROMISES, f"{promise:016x}", "registered", told)
     return taken
 
 
-async def parked_for(ctx: Any, body: bytes) -> bytes:
-    """`number`: what came before the promise that has the key, and was told of it."""
-    kept = await ctx.get(PARKED, serde=BYTES)
-    parked: Parking | None = None if kept is None else unnumbered(kept)
-    return pack(parked if parked is not None and parked.taken_by == unpack(body) else None)
+def told_by(parked: Parking, promise: int, now: int) -> Told:
+    return Told(promise, parked.state, parked.body, parked.settled_by, now)
+
+
+async def deliver(ctx: Any, body: bytes) -> bytes:
+    """`[number, its public id, now]`: what came before a promise that is not registered yet, and is
+    its own unless another promise has the key. Answers `Parking` or None."""
+    promise, public_id, now = unpack(body)
+    record, kept = await load(ctx), await ctx.get(PARKED, serde=BYTES)
+    if kept is None or (record is not None and record.id != promise and not _is_past(record, now)):
+        return pack(None)
+    parked: Parking = unnumbered(kept)
+    if parked.taken_by or parked.expires_at <= now:
+        return pack(parked if parked.taken_by == promise else None)
+    return pack(_take(ctx, parked, promise, Link("promise", public_id), now))
 
 
 async def park(ctx: Any, body: bytes) -> bytes:
@@ -174,6 +194,5 @@ async def unpark(ctx: Any, body: bytes) -> bytes:
 
 
 def add_key_handlers(to: Any) -> None:
-    for each in (claim, settle, forget, link, expire, park, unpark):
+    for each in (claim, settle, forget, link, expire, deliver, park, unpark):
         add(to, each.__name__, each)
-    add(to, "parked_for", parked_for, kind="shared", brief=True)

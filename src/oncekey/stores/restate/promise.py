@@ -130,11 +130,13 @@ async def settle(ctx: Any, body: bytes) -> bytes:
     """`Settling`. Answers Settled, AlreadySettled, None or `Unregistered`."""
     asked: Settling = unpack(body)
     at = await alone(ctx)
-    promise, digest = at.promise, await ctx.get(_NEW, serde=BYTES)
+    promise = at.promise
     if promise is None or promise.tenant != asked.tenant or asked.name not in {None, promise.name}:
         return pack(None)
-    if digest is not None and promise.state is PromiseState.PENDING and not asked.is_first:
-        return pack(Unregistered(digest))
+    if promise.state is PromiseState.PENDING and promise.key is not None and not asked.is_first:
+        digest = await ctx.get(_NEW, serde=BYTES)
+        if digest is not None:
+            return pack(Unregistered(digest))
     told = Told(promise.id, asked.state, asked.body, asked.settled_by, asked.now)
     settled = at.settle(told)
     at.save()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from oncekey.core.answers import (
@@ -14,6 +15,7 @@ from oncekey.core.answers import (
     Resolution,
     Settled,
 )
+from oncekey.core.errors import StoreUnavailable
 from oncekey.core.execution import Promise, PromiseKind, PromiseState, promise_place_of
 from oncekey.core.model import Kind, Link, Outcome, Record
 from oncekey.core.ports import Gone, Insert
@@ -25,11 +27,13 @@ from oncekey.stores.restate import token as tokens
 from oncekey.stores.restate.asked import Claimed, Claiming, Parking, Settling, Told, Unregistered
 from oncekey.stores.restate.claims import Room
 from oncekey.stores.restate.execution import SERVICE as EXECUTIONS
+from oncekey.stores.restate.keys import told_by
 from oncekey.stores.restate.link import Link as Line
 from oncekey.stores.restate.values import unnumbered
 from oncekey.stores.restate.work.calls import wall_clock
 from oncekey.stores.restate.work.held import PROMISE
 
+_PAUSE = 0.02
 _CARRIED_OUT = Outcome(Kind.VALUE, body=b"null")
 
 
@@ -136,7 +140,8 @@ class Promises:
         while True:
             claimed: Claimed = await self._key(insert.digest, "claim", claiming)
             if claimed.record is None:
-                return _told(claimed.parked, promise.id, insert.created_at)
+                parked, now = claimed.parked, insert.created_at
+                return None if parked is None else told_by(parked, promise.id, now)
             holder = await self.holder_of(claimed.record)
             if holder is not None and not gives_way(holder, forked_from):
                 return KeyTaken(holder)
@@ -155,14 +160,19 @@ class Promises:
     async def _resolve(self, request: Resolve) -> Resolution:
         """The request's own key is spent before the promise is settled. Should this process die in
         between, the same request settles it when it comes again."""
-        while True:
-            promise = await self.find(request.target)
-            if promise is None or promise.kind is not PromiseKind.PROMISE:
-                answer = await self._park(request)
-            else:
-                answer = await self._settle(request, promise)
-            if not isinstance(answer, Gone):
-                return answer
+        try:
+            async with asyncio.timeout(self._line.patience):
+                while True:
+                    promise = await self.find(request.target)
+                    if promise is None or promise.kind is not PromiseKind.PROMISE:
+                        answer = await self._park(request)
+                    else:
+                        answer = await self._settle(request, promise)
+                    if not isinstance(answer, Gone):
+                        return answer
+                    await asyncio.sleep(_PAUSE)
+        except TimeoutError:
+            raise StoreUnavailable("a promise is neither there nor gone") from None
 
     async def _settle(self, request: Resolve, promise: Promise) -> Resolution | Gone:
         insert = named(request)
@@ -182,7 +192,8 @@ class Promises:
             # It was forgotten, or is not made after all.
             return Gone()
         if isinstance(settled, AlreadySettled):
-            return AlreadySettled(settled.promise, again=is_by(settled.promise, insert))
+            again = is_by(settled.promise, insert)
+            return AlreadySettled(settled.promise, again=again, key_new=before is None)
         return settled
 
     async def _used(
@@ -231,11 +242,11 @@ class Promises:
     async def _deliver(self, promise: Promise, digest: bytes, now: int) -> None:
         """Settle it with what came for its key before it was made, if anything did. Whoever made it
         does the same; he may not have come to it."""
-        parked: Parking | None = await self._key(digest, "parked_for", promise.id)
-        told = _told(parked, promise.id, now)
-        if told is not None:
+        asked = [promise.id, promise.public_id, now]
+        parked: Parking | None = await self._key(digest, "deliver", asked)
+        if parked is not None:
             handler = "registered" if promise.execution is None else "tell"
-            await self._ask_holder(promise, handler, told)
+            await self._ask_holder(promise, handler, told_by(parked, promise.id, now))
 
     async def _ask_holder(self, promise: Promise, handler: str, value: Any) -> Any:
         """The object that has a promise."""
@@ -299,9 +310,3 @@ class Promises:
 
 def with_key(promise: Promise, insert: Insert) -> Promise:
     return promise._replace(key=insert.operation.ref.key, key_expires_at=insert.expires_at)
-
-
-def _told(parked: Parking | None, promise: int, now: int) -> Told | None:
-    if parked is None:
-        return None
-    return Told(promise, parked.state, parked.body, parked.settled_by, now)
