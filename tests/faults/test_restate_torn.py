@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from oncekey import Ref, Scope
+from tests.fixtures.edge_site import EdgeSite
 from tests.fixtures.processes import Process, Start
 from tests.fixtures.restate_chaos import calls, check_nothing_is_stuck
 from tests.fixtures.restate_edge import (
@@ -32,6 +33,8 @@ from tests.fixtures.workers import Crew
 pytestmark = [pytest.mark.restate, pytest.mark.timeout(300)]
 
 ALICE = "t-acme:shop:user:alice"
+# A retry may ask the service behind again.
+AGAIN = "/api/v1/again"
 KEYS, TWICE, JOBS = 60, 2, 14
 
 
@@ -137,14 +140,7 @@ def test_a_key_that_is_answered_stays_so_while_restate_can_call_nobody(
         # Restate's own memory of an answer, which it keeps for minutes.
         edges.patch(edges.all_calls()[0]["id"], "purge")
         line.cut()
-        with ThreadPoolExecutor(4) as pool:
-            others, same = [{"b": 1}] * 2, [None] * 2
-            told = list(pool.map(lambda body: ask(site, "k", path, body), [*others, *same]))
-        codes = [(each.status_code, code_of(each)) for each in told]
-        assert codes[:2] == [(422, "idempotency-key-reused")] * 2
-        assert codes[2:] == [(503, "ledger-unavailable")] * 2
-        assert all(each.headers["retry-after"] for each in told[2:])
-        assert ask(site, "k", path, body={"b": 1}).status_code == 422
+        _check_whose_it_is(site, path)
         line.mend()
         until(lambda: ask(site, "k", path).status_code == 201)
         again = ask(site, "k", path)
@@ -153,6 +149,36 @@ def test_a_key_that_is_answered_stays_so_while_restate_can_call_nobody(
         assert ask(site, "k", path, body={"b": 1}).status_code == 422
         assert len(effects(site, "k")) == 1
         check_nothing_is_stuck(server.admin)
+
+
+def test_a_key_stays_with_the_request_that_broke_off_while_restate_can_call_nobody(
+    server: RestateServer, tmp_path: Path
+) -> None:
+    with ExitStack() as ends, closing(TornLine(tmp_path, often=0)) as line:
+        edges = RestateEdges(server, tmp_path, ends)
+        site = edges.open(endpoint=line.endpoint, timeout="1s")
+        assert ask(site, "k", AGAIN, die="after").status_code == 502
+        site.behind.join()
+        site.behind.start()
+        line.cut()
+        _check_whose_it_is(site, AGAIN)
+        line.mend()
+        until(lambda: not edges.calls())
+        assert ask(site, "k", AGAIN, body={"b": 1}).status_code == 422
+        assert ask(site, "k", AGAIN).status_code == 201
+        assert len({each["body"] for each in effects(site, "k")}) == 1
+
+
+def _check_whose_it_is(site: EdgeSite, path: str) -> None:
+    """All ask at once, so that any of them may be the one whose call waits to be heard."""
+    with ThreadPoolExecutor(4) as pool:
+        bodies = [{"b": 1}, {"b": 1}, None, None]
+        told = list(pool.map(lambda body: ask(site, "k", path, body), bodies))
+    codes = [(each.status_code, code_of(each)) for each in told]
+    assert codes[:2] == [(422, "idempotency-key-reused")] * 2
+    assert codes[2:] == [(503, "ledger-unavailable")] * 2
+    assert all(each.headers["retry-after"] for each in told[2:])
+    assert ask(site, "k", path, body={"b": 1}).status_code == 422
 
 
 def test_workflows_end_once(

@@ -100,8 +100,8 @@ class Awaiting:
 
     async def _refusal(self, holder: Running) -> Response | None:
         """What a caller is told while another one holds the key; None while he is to wait. What is
-        forwarded here has found that the key has no answer. What is only called for, and nobody
-        hears it, holds the key as well, and the key may be somebody's for long."""
+        forwarded here has found that the key is nobody's. What is only called for, and nobody hears
+        it, holds the key as well, which may have been somebody's for long."""
         is_same = holder.fingerprint == self._call.envelope.fingerprint
         if is_same and self._clock() < self._wait_until:
             return None
@@ -112,19 +112,19 @@ class Awaiting:
         try:
             if not await holding.is_under_way(holder.id, patience=_LOOK_TIMEOUT):
                 return None
-            settled = await self._settled()
+            record = await self._record()
         except StoreUnavailable as error:
             self._looks.tell(f"who has a key cannot be found out: {error}")
             return None
-        return refusal if settled is None else self._told_by(settled)
+        return refusal if record is None else self._told_by(record)
 
-    async def _settled(self) -> Record | None:
+    async def _record(self) -> Record | None:
         digest, _, envelope, _ = self._call
         now = envelope.created_at
-        return await self._looks.holding.settled(digest, now, patience=_LOOK_TIMEOUT)
+        return await self._looks.holding.record_of(digest, now, patience=_LOOK_TIMEOUT)
 
     def _told_by(self, record: Record) -> Response | None:
-        """None: the answer of the key is the caller's."""
+        """None: the key is the caller's."""
         is_his = record.fingerprint == self._call.envelope.fingerprint
         return None if is_his else problem("idempotency-key-reused")
 
@@ -147,12 +147,12 @@ class Awaiting:
         try:
             id_ = await holding.id_of(digest, shared, patience=_LOOK_TIMEOUT)
             is_under_way = await holding.is_under_way(id_, patience=_LOOK_TIMEOUT)
-            settled = await self._settled()
+            record = await self._record()
         except StoreUnavailable as error:
             return problem_of(error)
-        if settled is None and is_under_way:
+        if record is None and is_under_way:
             return _busy(envelope.number)
-        refusal = None if settled is None else self._told_by(settled)
+        refusal = None if record is None else self._told_by(record)
         return refusal or problem("ledger-unavailable")
 
     async def _withdrawn(self, answer: Response, holder: Running) -> Reply | Response:

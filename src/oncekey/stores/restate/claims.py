@@ -82,9 +82,9 @@ class Claims:
             answer = await self._ask_surely(digest, request, NOBODY)
         except StoreUnavailable:
             # Restate may be there: what is forwarded has its object for itself until it ends. When
-            # the key was answered before, that is what counts.
+            # the key was somebody's before, that is what counts.
             holder = await self._holding.of(digest, patience=_LOOK_TIMEOUT)
-            if holder is None or await self._holding.settled(digest, 0, patience=_LOOK_TIMEOUT):
+            if holder is None or await self._holding.record_of(digest, 0, patience=_LOOK_TIMEOUT):
                 raise
             return Found(holder.mark.record, lapsed=False)
         if not isinstance(answer, Record):

@@ -88,9 +88,10 @@ class Cluster:
             await self._need_host()
         self._beat = beat
         await self._hear(await self._born())
-        keep_up = self._keep_up if self.options.hosts else None
-        self._presence = Presence(self.life, keep_up, self._hear, self._heartbeat)
+        endpoint = self.endpoint if self.options.hosts else None
+        self._presence = Presence(self.life, endpoint, self._hear, self._heartbeat)
         self._begin(self._presence.run())
+        self._begin(self.runners.run(self._heartbeat))
 
     def describe(self) -> tuple[str, ...]:
         nodes = ", ".join(each.removeprefix("http://") for each in self.place.ingress)
@@ -112,10 +113,6 @@ class Cluster:
                 if not self.options.hosts or time.monotonic() > deadline:
                     raise
                 await asyncio.sleep(_PAUSE)
-
-    async def _keep_up(self) -> None:
-        await self.endpoint.keep_up()
-        await self.runners.keep_up()
 
     async def _hear(self, classes: dict[str, float]) -> None:
         self._beat(classes)

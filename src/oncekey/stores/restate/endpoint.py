@@ -149,6 +149,11 @@ class Endpoint:
         """Whether the shared objects are served here."""
         return bool(self._shared.names)
 
+    @property
+    def work_uri(self) -> str:
+        """Where Restate calls this process for its own work."""
+        return self._uri_of(self._own)
+
     async def open(self) -> None:
         """Serve the shared objects, unless somebody else does."""
         there = await self._host()

@@ -98,7 +98,7 @@ class Forwards:
             if written is not None:
                 return _concluded(ctx, envelope, before, written, None)
         now = self._now()
-        told = _told(before, envelope, now)
+        told = _told(before, envelope)
         # Whoever was called before may have done it, whatever comes of it now.
         again = ctx.is_retried or now - envelope.created_at > _PROMPT
         performs = self.performs
@@ -166,13 +166,14 @@ class Forwards:
             del self._runs[forgotten]
 
 
-def _told(record: Record | None, envelope: Envelope, now: int) -> Reply | None:
-    """What a key that is known already is answered; None when the service behind is to be asked."""
+def _told(record: Record | None, envelope: Envelope) -> Reply | None:
+    """What a key that is known already is answered; None when the service behind is to be asked.
+    What counts is when the request came: whoever was called late finds what its caller was told."""
     if record is None:
         return None
     if record.outcome is None or record.link is not None:
         return Reply("claimed", envelope.nonce, record.id)
-    if record.expires_at <= now:
+    if record.expires_at <= envelope.created_at:
         return None
     if record.fingerprint != envelope.fingerprint:
         return Reply("mismatch", envelope.nonce)

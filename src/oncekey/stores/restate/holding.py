@@ -22,9 +22,10 @@ _SEEN = (
     "FROM sys_keyed_service_status s JOIN sys_journal j ON j.id = s.invocation_id "
     f"WHERE s.service_name = {text(SERVICE)} AND j.index = 0"
 )
-_SETTLED = (
+# Without a word about scopes, which OnceKey does not use, Restate would look for it everywhere.
+_KEPT = (
     f"SELECT value_utf8 FROM state WHERE service_name = {text(SERVICE)} "  # noqa: S608
-    f"AND key = {text(RECORD)}"
+    f"AND key = {text(RECORD)} AND scope IS NULL"
 )
 
 
@@ -52,16 +53,15 @@ class Holding:
         told = text(f"%{number:016x}.%")
         return await self._seen(f"s.service_key LIKE {mine} AND j.entry_json LIKE {told}", 10.0)
 
-    async def settled(self, digest: bytes, now: int, *, patience: float) -> Record | None:
-        """The record of a key that is answered, told also while nobody can be called to tell it;
-        without its body, if that is large."""
+    async def record_of(self, digest: bytes, now: int, *, patience: float) -> Record | None:
+        """The record of a key, if its time is not over, told also while nobody can be called to
+        tell it; without its body, if that is large."""
         rows = await self._admin.query(
-            f"{_SETTLED} AND service_key = {text(f'{self._space}.{digest.hex()}')}",
+            f"{_KEPT} AND service_key = {text(f'{self._space}.{digest.hex()}')}",
             patience=patience,
         )
         record = unwritten(rows[0]["value_utf8"].encode()) if rows else None
-        is_over = record is None or record.outcome is None or record.expires_at <= now
-        return None if is_over else record
+        return None if record is None or record.expires_at <= now else record
 
     async def id_of(self, digest: bytes, shared: str, *, patience: float = 10.0) -> str:
         """Of the invocation that a call under this key of Restate's makes, or has made."""

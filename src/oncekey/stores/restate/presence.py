@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from oncekey.core.errors import OnceKeyError
+from oncekey.stores.restate.endpoint import Endpoint
 from oncekey.stores.restate.life import Life
 
 log = logging.getLogger("oncekey")
@@ -16,15 +17,14 @@ _PAUSE = 0.5
 
 # Told the retention classes that were set at run time.
 Hear = Callable[[dict[str, float]], Awaitable[None]]
-Work = Callable[[], Awaitable[None]]
 
 
 class Presence:
-    """`keep_up` has what must be served be served; None for a process that only asks."""
+    """`endpoint` is None for a process that only asks."""
 
-    def __init__(self, life: Life, keep_up: Work | None, hear: Hear, heartbeat: float) -> None:
+    def __init__(self, life: Life, endpoint: Endpoint | None, hear: Hear, heartbeat: float) -> None:
         self._life = life
-        self._keep_up = keep_up
+        self._endpoint = endpoint
         self._hear = hear
         self._heartbeat = heartbeat
         self._disturbed = asyncio.Event()
@@ -55,7 +55,7 @@ class Presence:
     async def run_once(self) -> None:
         """Serving comes first: what is not served does not hear of life either."""
         self._quiet.clear()
-        trouble = "" if self._keep_up is None else await _trouble_with(self._keep_up)
+        trouble = "" if self._endpoint is None else await _trouble_with(self._endpoint.keep_up)
         trouble = trouble or await _trouble_with(self._sign)
         self._quiet.set()
         if trouble and trouble != self._trouble:
@@ -68,7 +68,7 @@ class Presence:
         await self._hear(await self._life.beat())
 
 
-async def _trouble_with(work: Work) -> str:
+async def _trouble_with(work: Callable[[], Awaitable[None]]) -> str:
     try:
         await work()
     except OnceKeyError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
@@ -10,11 +12,14 @@ from typing import Protocol
 import restate
 from restate.exceptions import RetryableError
 
+from oncekey.core.errors import OnceKeyError
 from oncekey.stores.restate.brief import BriefContext
 from oncekey.stores.restate.endpoint import Endpoint
 from oncekey.stores.restate.objects import BYTES, JSON, retry_policy
 from oncekey.stores.restate.stranded import Stranded
 from oncekey.stores.restate.values import pack, unpack
+
+log = logging.getLogger("oncekey")
 
 RUN = "run"
 # A process that stands still answers nothing, and keeps its connections: others are asked then.
@@ -62,10 +67,23 @@ class Runners:
         if not any(self._runners.values()):
             self._endpoint.rest()
 
-    async def keep_up(self) -> None:
+    async def run(self, every: float) -> None:
+        """Look after calls that others left, now and then."""
+        while True:
+            await asyncio.sleep(every)
+            await self.run_once()
+
+    async def run_once(self) -> None:
         """Calls for what is run here come here, also those that were others' to answer."""
-        if names := [name for name, runners in self._runners.items() if runners]:
-            await self._stranded.call_back(names)
+        names = [name for name, runners in self._runners.items() if runners]
+        try:
+            if names:
+                await self._stranded.call_back(names, self._endpoint.work_uri)
+        except OnceKeyError:
+            # That Restate is away is told by whoever gives it signs of life.
+            pass
+        except Exception:
+            log.exception("calls of Restate that are left: a mistake of OnceKey's own")
 
     def _service_of(self, name: str) -> restate.Service:
         made = restate.Service(

@@ -26,13 +26,15 @@ _PAUSED = (
 _FAILING = (
     "SELECT s.id FROM sys_invocation_state s JOIN sys_deployment d "
     "ON d.id = s.last_attempt_deployment_id "
-    "WHERE s.retry_count > 0 AND NOT s.in_flight AND d.endpoint LIKE '%/work%' LIMIT 500"
+    "WHERE NOT s.in_flight AND d.endpoint LIKE '%/work%'"
 )
+_MOST = 200
 _ELSEWHERE = (
     "SELECT i.id, i.target_service_name AS service, j.entry_json AS entry "
     "FROM sys_invocation_status i JOIN sys_journal j ON j.id = i.id "
     "JOIN sys_service s ON s.name = i.target_service_name "
-    "WHERE j.index = 0 AND i.pinned_deployment_id <> s.deployment_id "
+    "JOIN sys_deployment d ON d.id = s.deployment_id "
+    "WHERE j.index = 0 AND i.pinned_deployment_id <> s.deployment_id"
 )
 
 
@@ -61,6 +63,8 @@ class _Asked(NamedTuple):
 class Stranded:
     def __init__(self, link: Link) -> None:
         self._link = link
+        self._after = ""
+        """The last call that was looked at, while there are more."""
 
     async def calls_for(self, number: int) -> list[str]:
         """Those for an execution that are paused."""
@@ -73,22 +77,31 @@ class Stranded:
         for each in calls:
             await self._link.admin.ask("PATCH", f"/invocations/{each}/resume")
 
-    async def call_back(self, services: Iterable[str]) -> None:
-        """Calls of these services that fail elsewhere are made where the service is now. The old
-        one ends after that, so that there is one at any time: a second one does no harm."""
-        for row in await self._elsewhere(services):
+    async def call_back(self, services: Iterable[str], uri: str) -> None:
+        """Calls of these services that fail elsewhere are made at `uri`, if the services are there
+        now. The old one ends after that, so that there is one at any time: a second one does no
+        harm."""
+        for row in await self._elsewhere(services, uri):
             number, dispatch = _asked_by(row)
             await self._link.call(WORK, None, "dispatch", [row["service"], number, dispatch])
             await self._link.admin.ask("PATCH", f"/invocations/{row['id']}/kill")
 
-    async def _elsewhere(self, services: Iterable[str]) -> list[dict[str, Any]]:
-        failing = [text(row["id"]) for row in await self._link.admin.query(_FAILING)]
+    async def _elsewhere(self, services: Iterable[str], uri: str) -> list[dict[str, Any]]:
+        failing = await self._failing()
         if not failing:
             return []
-        ids, names = ", ".join(failing), ", ".join(map(text, services))
+        ids, names = ", ".join(map(text, failing)), ", ".join(map(text, services))
         return await self._link.admin.query(
-            f"{_ELSEWHERE} AND i.id IN ({ids}) AND i.target_service_name IN ({names})"
+            f"{_ELSEWHERE} AND i.id IN ({ids}) AND i.target_service_name IN ({names}) "
+            f"AND rtrim(d.endpoint, '/') = {text(uri)}"
         )
+
+    async def _failing(self) -> list[str]:
+        """So many after those of the last time, and from the beginning again after the last."""
+        where = f"{_FAILING} AND s.id > {text(self._after)} ORDER BY s.id LIMIT {_MOST}"
+        found = [row["id"] for row in await self._link.admin.query(where)]
+        self._after = found[-1] if len(found) == _MOST else ""
+        return found
 
 
 def _asked_by(row: dict[str, Any]) -> _Asked:
