@@ -41,7 +41,16 @@ def run(settings: Settings, read: Callable[[], Settings]) -> None:
     `read` answers the settings anew, when SIGHUP says that they are others.
     """
     hold()
-    write_log(settings.log.format, settings.log.level)
+    writing = write_log(settings.log.format, settings.log.level)
+    try:
+        _serve(settings, read)
+    except Failure:
+        # Lines are written beside everything else, and it is about some of them.
+        writing.close()
+        raise
+
+
+def _serve(settings: Settings, read: Callable[[], Settings]) -> None:
     _allow_connections()
     service = started(settings)
     try:
